@@ -1,0 +1,31 @@
+"""Clustering from incomplete evidence: many partial opinions in, one clustering with a confidence out.
+
+Names are loaded when they are first used, so that ``import consilience`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Partitions": "partitions",
+    "Views": "views",
+    "check_views": "views",
+    "PCE": "consensus",
+}
+_ROOMS = ("consensus", "datasets", "generate", "metrics", "missing", "multiview", "partitions", "views")
+
+__all__ = [*_HOME, *_ROOMS, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module 'consilience' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

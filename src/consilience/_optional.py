@@ -1,0 +1,20 @@
+"""Soft imports: a missing extra gives one sentence that says what to install."""
+
+from importlib import import_module
+from types import ModuleType
+
+
+def optional_import(module: str, *, needed_for: str, extra: str) -> ModuleType:
+    """Import `module`, or say which extra brings it.
+
+    >>> optional_import("not_a_module", needed_for="the example", extra="frames")
+    Traceback (most recent call last):
+    ...
+    ImportError: the example needs not_a_module. Hint: pip install 'consilience[frames]'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{needed_for} needs {module}. Hint: pip install 'consilience[{extra}]'"
+        ) from error
