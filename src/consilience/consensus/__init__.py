@@ -1,0 +1,5 @@
+"""Labels in, one partition out. One method is one file; ``__all__`` is the registry."""
+
+from consilience.consensus.pce import PCE
+
+__all__ = ["PCE"]

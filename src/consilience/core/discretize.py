@@ -1,0 +1,132 @@
+"""From an embedding to labels."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from consilience.core import hot
+from consilience.core.blocks import map_blocks
+from consilience.core.stiefel import polar_factor
+from consilience.core.tables import scatter
+
+# Rotation starts are compared on at most this many rows: a c x c rotation needs no more, and each start
+# would otherwise cost c passes over all rows.
+_SAMPLE_ROWS = 20_000
+_MAX_SWEEPS = 21
+
+
+class Rotation(NamedTuple):
+    """``labels = argmax(h @ rotation)``; ``fit`` is the alignment tr(Y^T W H R), the larger the better."""
+
+    labels: np.ndarray
+    rotation: np.ndarray
+    fit: float
+
+
+def spectral_rotation(
+    h: np.ndarray,
+    weights: np.ndarray,
+    *,
+    n_init: int,
+    rng: np.random.RandomState,
+    starts: Sequence[int] | None = None,
+) -> Rotation:
+    r"""Rotate an embedding towards one-hot rows (Yu and Shi, 2003), from several starts; keep the best.
+
+    .. math:: \min_{Y, R} \; \|W^{1/2} (Y - \tilde H R)\|^2 \quad s.t. \; Y \text{ one-hot}, R^T R = I
+
+    :math:`\tilde H` is the embedding with rows of norm one. A start is a row; the others of its basis are
+    chosen to overlap least. Rows are drawn by their place in the order of row norms, not by their number,
+    so shuffled instances or renamed labels draw the same starts.
+
+    Symbols: Y -> labels; R -> rotation.
+    Cost: (starts x sampled rows + sweeps x rows) x clusters^2.
+    """
+    norms = np.sqrt(np.einsum("pd,pd->p", h, h))
+    unit = h / np.maximum(norms, 1e-12 * norms.max())[:, None]  # a zero row stays zero instead of NaN
+    order = np.argsort(norms, kind="stable")
+    reach = np.cumsum(weights[order])
+    if starts is None:
+        starts = order[np.searchsorted(reach, rng.random_sample(n_init) * reach[-1], side="right")]
+    if len(h) > _SAMPLE_ROWS:
+        places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
+        sample = unit[order[np.searchsorted(reach, places, side="right")]]
+        sample_weights = np.ones(_SAMPLE_ROWS)
+    else:
+        sample, sample_weights = unit, weights
+    usable = np.einsum("pd,pd->p", sample, sample) > 0.5
+    best = max(
+        (_sweep(sample, sample_weights, _basis(sample, usable, unit[first])) for first in starts),
+        key=lambda found: found.fit,
+    )
+    if sample is not unit:
+        best = _sweep(unit, weights, best.rotation)
+    return best
+
+
+def rotate(h: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Best rotation for given labels: the polar factor of ``H^T W Y``."""
+    return polar_factor(label_sums(h, weights, labels, n_clusters).T)
+
+
+def assign(
+    h: np.ndarray, rotation: np.ndarray, weights: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, float, float]:
+    """Best labels for a given rotation, the weight of rows that left `labels`, and tr(Y^T W H R)."""
+    labels = labels.copy()
+    rotation_t = np.ascontiguousarray(rotation.T)
+
+    def one(rows: slice) -> tuple[float, float]:
+        return hot.assign(h[rows], rotation_t, weights[rows], labels[rows])
+
+    parts = list(map_blocks(one, len(h)))
+    return labels, sum(moved for moved, _ in parts), sum(fit for _, fit in parts)
+
+
+def label_sums(h: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """``Y^T W H``: the weighted sum of the rows of each cluster, (n_clusters, width)."""
+    return scatter(labels[:, None], np.array([0, n_clusters]), weights, h)
+
+
+def fill_empty_clusters(labels: np.ndarray, fit: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Labels in which every cluster has a row, as long as there are enough rows.
+
+    An empty cluster takes the row that fits its own cluster worst and is not alone there.
+    """
+    sizes = np.bincount(labels, minlength=n_clusters)
+    empty = np.flatnonzero(sizes == 0)
+    if not len(empty):
+        return labels
+    labels = labels.copy()
+    worst_first = iter(np.argsort(fit, kind="stable"))
+    for q in empty:
+        p = next(p for p in worst_first if sizes[labels[p]] > 1)
+        sizes[labels[p]] -= 1
+        labels[p] = q
+        sizes[q] = 1
+    return labels
+
+
+def _basis(unit: np.ndarray, usable: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Rows that overlap least with those before them, as columns; rows without direction never count."""
+    width = unit.shape[1]
+    basis = np.empty((width, width))
+    basis[:, 0] = first
+    overlap = np.where(usable, 0.0, np.inf)
+    for j in range(1, width):
+        overlap += np.abs(unit @ basis[:, j - 1])
+        basis[:, j] = unit[overlap.argmin()]
+    return basis
+
+
+def _sweep(unit: np.ndarray, weights: np.ndarray, rotation: np.ndarray) -> Rotation:
+    """Alternate labels and rotation until the labels stay."""
+    n_clusters = rotation.shape[1]
+    labels, _, fit = assign(unit, rotation, weights, np.full(len(unit), -1, dtype=np.int32))
+    for _ in range(_MAX_SWEEPS):
+        rotation = rotate(unit, weights, labels, n_clusters)
+        labels, moved, fit = assign(unit, rotation, weights, labels)
+        if not moved:
+            break
+    return Rotation(labels, rotation, fit)

@@ -1,0 +1,61 @@
+"""Extreme eigenvectors with a fixed start."""
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import linalg
+from scipy.sparse.linalg import svds
+
+from consilience.core.stiefel import orthonormalize
+from consilience.core.tables import contingency, gather, indicator
+
+# Up to this size a dense eigenproblem takes a second or less and has no convergence to worry about.
+_DENSE = 2500
+
+
+def left_singular_vectors(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    """Leading left singular vectors of the weighted stacked indicator B: ``H^T W H = I``.
+
+    They are the leading eigenvectors of the zero-filled co-association without that matrix: through the
+    smaller of the two Gram matrices, or iteratively where both are large. Where the rank is below `k`, any
+    orthonormal completion would do; a fixed one is taken.
+    """
+    n_rows, n_columns = len(codes), int(offsets[-1])
+    if n_rows <= min(n_columns, _DENSE) or (k > n_columns and n_rows <= _DENSE):
+        return _through_rows(codes, offsets, weights, k)
+    if n_columns <= _DENSE:
+        h = _through_columns(codes, offsets, weights, k)
+    else:
+        h = _iteratively(codes, offsets, weights, k)
+    return h if h.shape[1] == k else _complete(h, weights, k)
+
+
+def _through_rows(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    root = np.sqrt(weights)[:, None]
+    b = _scaled_indicator(codes, offsets, weights)
+    _, vectors = linalg.eigh((b @ b.T).toarray(), subset_by_index=[len(codes) - k, len(codes) - 1])
+    return vectors[:, ::-1] / root
+
+
+def _through_columns(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    gram = contingency(codes, offsets, weights)
+    last = len(gram) - 1
+    values, vectors = linalg.eigh(gram, subset_by_index=[max(last - k + 1, 0), last])
+    found = values > 1e-10 * values[-1]
+    return gather(codes, offsets, (vectors[:, found] / np.sqrt(values[found]))[:, ::-1])
+
+
+def _iteratively(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    b = _scaled_indicator(codes, offsets, weights)
+    start = np.random.RandomState(0).standard_normal(min(b.shape))
+    vectors, values, _ = svds(b, k=k, v0=start, solver="arpack")
+    return (vectors[:, values > 1e-5 * values.max()] / np.sqrt(weights)[:, None])[:, ::-1]
+
+
+def _scaled_indicator(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> sp.csr_array:
+    return (sp.diags_array(np.sqrt(weights)) @ indicator(codes, offsets)).tocsr()
+
+
+def _complete(h: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    extra = np.random.RandomState(0).standard_normal((len(h), k - h.shape[1]))
+    extra -= h @ (h.T @ (weights[:, None] * extra))
+    return np.hstack([h, orthonormalize(extra, weights)])

@@ -1,0 +1,73 @@
+"""Products with the stacked indicator of the base clusterings, without building it.
+
+``codes`` is (rows, bases) with -1 for missing; the clusters of base ``i`` are ``offsets[i]..offsets[i + 1]`` in
+every stacked table.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.core import hot
+from consilience.core.blocks import BLOCK_ROWS, map_blocks, run_blocks
+
+
+def indicator(codes: np.ndarray, offsets: np.ndarray) -> sp.csr_array:
+    """Stacked one-hot table of codes: one entry per observed label."""
+    observed = codes >= 0
+    columns = (codes + offsets[:-1])[observed]
+    pointers = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
+    return sp.csr_array((np.ones(len(columns)), columns, pointers), shape=(len(codes), int(offsets[-1])))
+
+
+def gather(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """``B @ table``: for every row, the sum of the table's rows of its clusters."""
+    out = np.empty((len(codes), table.shape[1]))
+
+    def one(rows: slice) -> None:
+        hot.gather_sum(codes[rows], offsets, table, out[rows])
+
+    run_blocks(one, len(codes))
+    return out
+
+
+def scatter(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """``B.T @ diag(weights) @ values``: for every cluster, the weighted sum of its rows' values."""
+
+    def one(rows: slice) -> np.ndarray:
+        out = np.zeros((int(offsets[-1]), values.shape[1]))
+        hot.scatter_sum(codes[rows], offsets, weights[rows], values[rows], out)
+        return out
+
+    return total(map_blocks(one, len(codes), block_rows=rows_per_block(offsets)))
+
+
+def contingency(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``B.T @ diag(weights) @ B``: weighted counts of every pair of clusters."""
+
+    def one(rows: slice) -> np.ndarray:
+        out = np.zeros((int(offsets[-1]), int(offsets[-1])))
+        hot.contingency(codes[rows], offsets, weights[rows], out)
+        return out
+
+    return mirror(total(map_blocks(one, len(codes), block_rows=rows_per_block(offsets))))
+
+
+def rows_per_block(offsets: np.ndarray) -> int:
+    """Block size at which filling a table of cluster pairs costs more than adding it up."""
+    return max(BLOCK_ROWS, int(offsets[-1]) ** 2 // (len(offsets) - 1))
+
+
+def mirror(upper: np.ndarray) -> np.ndarray:
+    """A symmetric matrix from its upper triangle."""
+    return upper + np.triu(upper, 1).T
+
+
+def total(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """Sum of arrays, always in the given order."""
+    parts = iter(parts)
+    out = next(parts).copy()
+    for part in parts:
+        out += part
+    return out
