@@ -15,6 +15,4 @@ def optional_import(module: str, *, needed_for: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f"{needed_for} needs {module}. Hint: pip install 'consilience[{extra}]'"
-        ) from error
+        raise ImportError(f"{needed_for} needs {module}. Hint: pip install 'consilience[{extra}]'") from error

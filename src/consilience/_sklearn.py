@@ -1,10 +1,31 @@
-"""The only file that touches scikit-learn's private names.
+"""scikit-learn's manners, and the only file that touches its private names.
 
-Parameter constraints and the sentence of a parameter error are scikit-learn's own, so that a user
-meets one kind of message. They have no public home there; if they move, this file changes and no other.
+Parameter constraints and the sentence of a parameter error are scikit-learn's own, so that a user meets one
+kind of message. They have no public home there; if they move, this file changes and no other.
 """
 
+from typing import Any
+
+import numpy as np
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["Interval", "StrOptions", "fit_context"]
+__all__ = ["Interval", "StrOptions", "check_parameter", "fit_context", "random_source"]
+
+
+def check_parameter(
+    name: str, value: Any, constraint: Any, function: str, *, hint: str | None = None
+) -> None:
+    """Raise scikit-learn's sentence for a parameter that its constraint does not admit."""
+    if not constraint.is_satisfied_by(value):
+        sentence = f"The {name!r} parameter of {function} must be {constraint}. Got {value!r} instead."
+        raise ValueError(f"{sentence} Hint: {hint}" if hint else sentence)
+
+
+def random_source(random_state: Any) -> np.random.RandomState:
+    """A generator for a seed or a generator; a fresh one for None.
+
+    scikit-learn would take NumPy's global generator for None, and so move the user's random state.
+    """
+    return np.random.RandomState() if random_state is None else check_random_state(random_state)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from consilience._values import id_array, is_missing, object_array
 from consilience.core.coassociation import coassociation
 from consilience.core.tables import indicator
 
@@ -26,7 +27,7 @@ MISSING = -1
 
 
 class Distinct(NamedTuple):
-    """The distinct label rows: ``codes[inverse]`` is the whole table, ``counts`` says how often each occurs."""
+    """The distinct label rows: ``codes[inverse]`` is the whole table, ``counts`` how often each occurs."""
 
     codes: np.ndarray
     counts: np.ndarray
@@ -64,7 +65,7 @@ class Partitions:
     columns: tuple[int, ...]
     n_columns: int
     negative: Negative
-    backend: str | None
+    backend: Any
     column_names: tuple[str, ...]
 
     @classmethod
@@ -134,7 +135,7 @@ class Partitions:
             )
         codes, categories, kept = [], [], []
         for j, (name, values) in enumerate(zip(table.names, table.columns, strict=True)):
-            column, names_of_clusters = _encode(values, negative, name, table.index)
+            column, names_of_clusters = _encode(values, negative, name, table.ids)
             if not len(names_of_clusters):
                 warnings.warn(
                     f"base clustering {name!r} (column {j}) has no label at all and is ignored. "
@@ -160,7 +161,7 @@ class Partitions:
             codes=stacked,
             categories=tuple(categories),
             names=tuple(table.names[j] for j in kept),
-            index=table.index,
+            index=table.ids,
             columns=tuple(kept),
             n_columns=len(table.columns),
             negative=negative,
@@ -302,7 +303,7 @@ class Partitions:
         for i, name in enumerate(self.names):
             if name not in source:
                 continue
-            new, names_of_clusters = _encode(table.columns[source[name]], "missing", name, table.index)
+            new, names_of_clusters = _encode(table.columns[source[name]], "missing", name, table.ids)
             known = {_plain(value): code for code, value in enumerate(self.categories[i])}
             translate = np.array([known.get(_plain(value), -2) for value in names_of_clusters] + [MISSING])
             codes[:, i] = translated = translate[new]
@@ -311,7 +312,7 @@ class Partitions:
                 value = names_of_clusters[new[strange[0]]]
                 raise ValueError(
                     f"base clustering {name!r} has no cluster {_plain(value)!r}, found in "
-                    f"{_rows_text(strange, table.index)}. Hint: mark labels that were not there when the "
+                    f"{_rows_text(strange, table.ids)}. Hint: mark labels that were not there when the "
                     "model was fitted as missing, or fit again with them."
                 )
         return codes
@@ -333,7 +334,10 @@ class Partitions:
             return self.frame(dict(zip(self.column_names, columns, strict=True)))
         if all(np.issubdtype(c.dtype, np.integer) for c in self.categories):
             return np.column_stack(
-                [np.array([MISSING if v is None else v for v in c]) if c.dtype == object else c for c in columns]
+                [
+                    np.array([MISSING if v is None else v for v in c]) if c.dtype == object else c
+                    for c in columns
+                ]
             )
         return np.column_stack([c.astype(object) for c in columns])
 
@@ -341,7 +345,9 @@ class Partitions:
         """A frame of the user's kind with the user's index. Only where the input was a frame or series."""
         if self.backend is None:
             raise ValueError("the input was not a frame. Hint: build a frame from the arrays yourself.")
-        data = {name: values.tolist() if values.dtype == object else values for name, values in columns.items()}
+        data = {
+            name: values.tolist() if values.dtype == object else values for name, values in columns.items()
+        }
         native = nw.from_dict(data, backend=self.backend).to_native()
         if self.backend == "pandas" and self.index is not None:
             native.index = self.index
@@ -378,8 +384,8 @@ class _Table(NamedTuple):
 
     columns: list[Any]  # 1-D arrays or narwhals series
     names: list[str]
-    index: np.ndarray | None
-    backend: str | None
+    ids: np.ndarray | None
+    backend: Any
     named: bool
 
 
@@ -403,12 +409,12 @@ def _read(labels: Any, index: str | Sequence[Any] | None) -> _Table:
             raise ValueError(
                 f"'index' has {len(ids)} ids for {len(table.columns[0])} rows. Hint: one id per row."
             )
-        table = table._replace(index=ids)
+        table = table._replace(ids=ids)
     if len(set(table.names)) < len(table.names):
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"two base clusterings are named {twice!r}. Hint: give every column its own name.")
-    if table.index is not None:
-        _require_unique(table.index, "the table")
+    if table.ids is not None:
+        _require_unique(table.ids, "the table")
     return table
 
 
@@ -431,13 +437,18 @@ def _read_frame(labels: Any, id_column: str | None) -> _Table:
         index = frame[id_column].to_numpy()
         frame = frame.drop(id_column)
     elif nw.dependencies.is_pandas_dataframe(labels):
-        index = np.asarray(labels.index)
+        index = _pandas_ids(labels)
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise _empty_table(frame.shape)
     names = [str(name) for name in frame.columns]
     return _Table(
         [frame[name] for name in frame.columns], names, index, frame.implementation.value, named=True
     )
+
+
+def _pandas_ids(frame: Any) -> np.ndarray | None:
+    counted = type(frame.index).__name__ == "RangeIndex" and frame.index.start == 0 and frame.index.step == 1
+    return None if counted else np.asarray(frame.index)
 
 
 def _read_columns(columns: list[Any], names: list[str]) -> _Table:
@@ -475,12 +486,12 @@ def _backend_of(column: Any) -> str | None:
 
 def _ids_and_values(column: Any, name: str) -> tuple[np.ndarray | None, Any]:
     if isinstance(column, Mapping):
-        return _object_array(list(column)), _object_array(list(column.values()))
+        return object_array(list(column)), object_array(list(column.values()))
     if nw.dependencies.is_pandas_series(column):
         return np.asarray(column.index), nw.from_native(column, series_only=True)
     if nw.dependencies.is_into_series(column):
         return None, nw.from_native(column, series_only=True)
-    values = column if isinstance(column, np.ndarray) else _object_array(list(column))
+    values = column if isinstance(column, np.ndarray) else object_array(list(column))
     if values.ndim != 1:
         raise ValueError(f"base clustering {name!r} is not one-dimensional. Hint: one array per key.")
     return None, values
@@ -501,16 +512,14 @@ def _outer_join(parts: list[tuple[Any, Any]]) -> tuple[list[Any], np.ndarray]:
     for ids, values in parts:
         column = np.full(len(position), None, dtype=object)
         where = np.fromiter((position[key] for key in ids.tolist()), dtype=np.intp, count=len(ids))
-        column[where] = _object_array(values.to_list()) if isinstance(values, nw.Series) else values
+        column[where] = object_array(values.to_list()) if isinstance(values, nw.Series) else values
         columns.append(column)
-    index = _object_array(list(position))
-    kinds = {type(key) for key in position}
-    return columns, np.array(list(position)) if kinds <= {int} or kinds <= {str} else index
+    return columns, id_array(list(position))
 
 
 def _read_array(labels: Any) -> _Table:
     if isinstance(labels, np.ma.MaskedArray):
-        labels = labels.astype(object).filled(None)
+        labels = np.ma.filled(labels.astype(object), None)
     if isinstance(labels, (list, tuple)):
         _require_rectangular(labels)
     array = np.asarray(labels) if hasattr(labels, "__array__") else _nested_array(labels)
@@ -565,30 +574,26 @@ def _encode(
     values: Any, negative: Negative, name: str, index: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Codes 0..k-1 (-1 = missing) of one column, and the sorted labels they stand for."""
+    missing = None
     if isinstance(values, nw.Series):
-        values = _from_series(values)
-    kind = values.dtype.kind
-    if kind == "b":
-        values, kind = values.astype(np.int8), "i"
-    if kind == "f":
+        values, missing = _from_series(values)
+    if values.dtype.kind == "f":
         values, missing = _integers_from_floats(values, name, index)
-    elif kind in "iu":
-        missing = None
-    else:
-        return _encode_objects(values, negative, name, index)
-    return _encode_integers(values, missing, negative)
+    if values.dtype.kind in "biu":
+        return _encode_integers(values, missing, negative)
+    return _encode_objects(values, negative, name, index)
 
 
-def _from_series(series: nw.Series[Any]) -> np.ndarray:
-    dtype = series.dtype
-    if dtype.is_integer() and series.null_count():
-        # Straight to floats would lose integers above 2**53.
-        wide = _object_array(series.to_list())
-        return wide
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        array = series.to_numpy()
-        return array if array.dtype.kind in "iufb" else _object_array(series.to_list())
-    return _object_array(series.to_list())
+def _from_series(series: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values of a column, and where an integer or boolean column has nulls."""
+    if not (series.dtype.is_integer() or series.dtype == nw.Boolean):
+        is_float = series.dtype.is_float()
+        return (series.to_numpy() if is_float else object_array(series.to_list())), None
+    if not series.null_count():
+        return series.to_numpy(), None
+    # Filled first: by way of floats, integers above 2**53 would change.
+    filler = False if series.dtype == nw.Boolean else 0
+    return series.fill_null(filler).to_numpy(), series.is_null().to_numpy()
 
 
 def _integers_from_floats(
@@ -615,6 +620,8 @@ def _integers_from_floats(
 def _encode_integers(
     values: np.ndarray, missing: np.ndarray | None, negative: Negative
 ) -> tuple[np.ndarray, np.ndarray]:
+    # A column of a table in rows is scattered over memory; the passes below want it in one piece.
+    values = values.astype(np.int8) if values.dtype.kind == "b" else np.ascontiguousarray(values)
     low, high = int(values.min()), int(values.max())
     below = values < 0 if low < 0 else None
     absent = missing
@@ -650,50 +657,45 @@ def _encode_integers(
 def _encode_objects(
     values: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    plain = [_plain(value) for value in values.tolist()]
-    if all(value is None or isinstance(value, int) for value in plain):
-        missing = np.array([value is None for value in plain])
-        integers = np.array([0 if value is None else value for value in plain], dtype=np.int64)
+    entries = values.tolist()
+    try:
+        first_seen = {entry: code for code, entry in enumerate(dict.fromkeys(entries))}
+    except TypeError as error:
+        raise TypeError(
+            f"base clustering {name!r} holds something that cannot be a label ({error}). "
+            "Hint: labels are integers, strings or categories."
+        ) from error
+    raw = np.fromiter(map(first_seen.__getitem__, entries), dtype=np.int64, count=len(entries))
+    labels = [_plain(entry) for entry in first_seen]
+    fraction = next((code for code, label in enumerate(labels) if isinstance(label, float)), None)
+    if fraction is not None:
+        _integers_from_floats(np.where(raw == fraction, labels[fraction], 0.0), name, index)
+    if all(label is None or isinstance(label, int) for label in labels):
+        missing = np.array([label is None for label in labels])[raw]
+        integers = np.array([label or 0 for label in labels], dtype=np.int64)[raw]
         return _encode_integers(integers, missing if missing.any() else None, negative)
-    first_seen: dict[Any, int] = {}
-    codes = np.empty(len(plain), dtype=np.int64)
-    noise = []
-    for p, value in enumerate(plain):
-        if value is None:
-            codes[p] = MISSING
-        elif isinstance(value, (int, float)):
-            if value != int(value):
-                _integers_from_floats(np.array([value], dtype=float), name, _row_id(p, index))
-            if value >= 0:
-                codes[p] = first_seen.setdefault(int(value), len(first_seen))
-            else:
-                codes[p] = MISSING
-                noise.append(p)
-        else:
-            codes[p] = first_seen.setdefault(value, len(first_seen))
-    # Sorted, so that codes do not depend on the order of the rows; by type first, since 1 < "a" is an error.
-    ordered = sorted(first_seen, key=lambda value: (type(value).__name__, value))
-    rank = {value: code for code, value in enumerate(ordered)}
-    translate = np.array([rank[value] for value in first_seen] + [MISSING])
-    codes = translate[codes]
-    if negative == "noise" and noise:
+
+    below = [isinstance(label, int) and label < 0 for label in labels]
+    kept = {label for label, low in zip(labels, below, strict=True) if label is not None and not low}
+    # Sorted, so that codes do not depend on the order of rows; by type first, since 1 < "a" is an error.
+    ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
+    rank = {label: code for code, label in enumerate(ordered)}
+    codes = np.array([rank.get(label, MISSING) for label in labels])[raw]
+    if negative == "noise":
+        noise = np.flatnonzero(np.array(below)[raw])
         codes[noise] = len(ordered) + np.arange(len(noise))
         ordered += [MISSING] * len(noise)
-    return codes, _object_array(ordered)
+    return codes, object_array(ordered)
 
 
 def _plain(value: Any) -> Any:
     """A hashable Python value; None for every way of saying missing."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or value == "":
+    if is_missing(value) or (isinstance(value, str) and not value):
         return None
-    if isinstance(value, (str, int)):
-        return int(value) if isinstance(value, bool) else value
-    if isinstance(value, float):
-        return None if value != value else (int(value) if value.is_integer() else value)
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
+    if isinstance(value, (bool, float)) and value == int(value):
+        return int(value)
     return value
 
 
@@ -706,16 +708,6 @@ def _decode_column(codes: np.ndarray, categories: np.ndarray) -> np.ndarray:
 
 
 # --- words for errors ---------------------------------------------------------------------------------------
-
-
-def _object_array(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _row_id(row: int, index: np.ndarray | None) -> np.ndarray:
-    return np.array([row if index is None else index[row]], dtype=object)
 
 
 def _rows_text(rows: np.ndarray, index: np.ndarray | None) -> str:
@@ -746,4 +738,8 @@ def _require_unique(ids: np.ndarray, where: str) -> None:
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
     known = [str(k) for k in known]
     close = difflib.get_close_matches(name, known, n=1)
-    return f"Hint: did you mean {close[0]!r}?" if close else f"Hint: there are {', '.join(map(repr, known[:8]))}."
+    return (
+        f"Hint: did you mean {close[0]!r}?"
+        if close
+        else f"Hint: there are {', '.join(map(repr, known[:8]))}."
+    )

@@ -1,4 +1,4 @@
-"""What every label method does at its door: read the table, keep scikit-learn's books, number the clusters."""
+"""What every label method does at its door: read the table, keep scikit-learn's books, number clusters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from consilience.partitions import Partitions
 
 
 class LabelsMixin(ClusterMixin):
-    """For estimators whose ``X`` is a table of base labels: instances in rows, base clusterings in columns."""
+    """For estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns."""
 
     n_clusters: int
     n_features_in_: int
@@ -55,8 +55,8 @@ class LabelsMixin(ClusterMixin):
         if self.n_clusters > n_distinct:
             warnings.warn(
                 f"only {n_distinct} distinct label rows for n_clusters={self.n_clusters}: {n_distinct} "
-                "clusters are returned. Hint: instances with the same labels everywhere cannot be told apart; "
-                "lower n_clusters or add base clusterings.",
+                "clusters are returned. Hint: instances with the same labels everywhere cannot be told "
+                "apart; lower n_clusters or add base clusterings.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context
+from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience.consensus._labels import LabelsMixin, by_size
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
@@ -192,7 +191,13 @@ def _update_reliability(loss: np.ndarray, lam: float) -> np.ndarray:
 
 
 def _update_embedding(
-    h: np.ndarray, s: np.ndarray, v: np.ndarray, w: np.ndarray, y: np.ndarray, rotation: np.ndarray, gamma: float
+    h: np.ndarray,
+    s: np.ndarray,
+    v: np.ndarray,
+    w: np.ndarray,
+    y: np.ndarray,
+    rotation: np.ndarray,
+    gamma: float,
 ) -> tuple[np.ndarray, bool]:
     """Eq. (7): min tr(H^T D H) - 2 tr(H^T C), D = V^2 + gamma I, C = gamma Y R^T + V^2 S. Overwrites `s`."""
     v2 = v * v
@@ -222,8 +227,8 @@ def _impute(
     """Eq. (11), base after base, and in the same pass over rows what the small problems need.
 
     A missing entry takes argmin_q alpha_i ||R_q||^2 / 2 + <R_q, sum_{j != i} alpha_j y^(j) R^(j) - h>. The
-    common factors alpha_i and v^2 of the paper's E are dropped: at zero they would tie all clusters. The first
-    term is constant for k_i <= c, where the rows of R^(i) have norm one. Returns M = B^T V^2 B,
+    common factors alpha_i and v^2 of the paper's E are dropped: at zero they would tie all clusters. The
+    first term is constant for k_i <= c, where the rows of R^(i) have norm one. Returns M = B^T V^2 B,
     N = B^T V^2 H and ||V H||^2.
     """
     bias = 0.5 * np.repeat(alpha, np.diff(offsets)) * np.einsum("qd,qd->q", table, table)
@@ -316,7 +321,12 @@ def _blocks(offsets: np.ndarray) -> list[slice]:
 
 
 def _confidence(
-    codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, weights: np.ndarray, labels: np.ndarray, c: int
+    codes: np.ndarray,
+    counts: np.ndarray,
+    offsets: np.ndarray,
+    weights: np.ndarray,
+    labels: np.ndarray,
+    c: int,
 ) -> np.ndarray:
     """How much of the opinion about each row points to its own consensus cluster, 0..1.
 
@@ -512,7 +522,7 @@ class PCE(LabelsMixin, BaseEstimator):
             There for scikit-learn's interface.
         """
         partitions = self._read_labels(X, self.unobserved)
-        rng = check_random_state(self.random_state)
+        rng = random_source(self.random_state)
         known = partitions if partitions.seen.all() else partitions.take(partitions.seen)
         if self.imputation == "random":
             known = known.fill(_fill_randomly(known, rng))
@@ -542,9 +552,7 @@ class PCE(LabelsMixin, BaseEstimator):
             )
         order = by_size(result.labels, distinct.counts, c)
         labels = np.argsort(order)[result.labels]
-        confidence = _confidence(
-            distinct.codes, distinct.counts, known.offsets, result.weights, labels, c
-        )
+        confidence = _confidence(distinct.codes, distinct.counts, known.offsets, result.weights, labels, c)
 
         self.partitions_ = partitions
         self.n_clusters_ = c

@@ -15,9 +15,7 @@ T = TypeVar("T")
 BLOCK_ROWS = 8192
 
 
-def map_blocks(
-    function: Callable[[slice], T], n_rows: int, *, block_rows: int = BLOCK_ROWS
-) -> Iterator[T]:
+def map_blocks(function: Callable[[slice], T], n_rows: int, *, block_rows: int = BLOCK_ROWS) -> Iterator[T]:
     """Results of ``function(rows)`` for consecutive slices of the rows, in order.
 
     The work of a block must release the interpreter (compiled loops, BLAS) for threads to help.
@@ -35,9 +33,7 @@ def map_blocks(
             yield from results
 
 
-def run_blocks(
-    function: Callable[[slice], None], n_rows: int, *, block_rows: int = BLOCK_ROWS
-) -> None:
+def run_blocks(function: Callable[[slice], object], n_rows: int, *, block_rows: int = BLOCK_ROWS) -> None:
     """Like `map_blocks`, for work that only writes to arrays."""
     for _ in map_blocks(function, n_rows, block_rows=block_rows):
         pass

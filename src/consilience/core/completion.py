@@ -1,5 +1,7 @@
 """Fill in the labels that base clusterings lack."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from consilience.core import hot
@@ -13,8 +15,8 @@ def complete_labels(
     """Codes with every missing entry replaced by the label that base would most likely have given.
 
     Each observed label of the row, and its consensus cluster, votes with the log of the share in which its
-    members carry each label of the base in question (smoothed by one member of average behaviour): naive Bayes
-    on small tables of counts.
+    members carry each label of the base in question (smoothed by one member of average behaviour): naive
+    Bayes on small tables of counts.
 
     Cost: rows x missing entries x bases x clusters, and a table of all pairs of clusters.
     """
@@ -23,7 +25,7 @@ def complete_labels(
     pairs = contingency(stacked, all_offsets, counts.astype(float))
     sizes = np.diag(pairs)
     log_shares = np.empty((len(pairs), int(offsets[-1])))
-    for lo, hi in zip(offsets[:-1], offsets[1:], strict=True):
+    for lo, hi in pairwise(offsets.tolist()):
         average = sizes[lo:hi] / sizes[lo:hi].sum()
         together = pairs[:, lo:hi]
         log_shares[:, lo:hi] = np.log((together + average) / (together.sum(axis=1, keepdims=True) + 1.0))

@@ -66,10 +66,10 @@ def contingency(codes, offsets, weights, out):  # type: ignore[no-untyped-def]
 def impute(codes, missing, offsets, table, bias, weights, target, diversity):  # type: ignore[no-untyped-def]
     """Refill missing entries, base after base, each with the cluster that brings the row nearest its target.
 
-    ``table`` (clusters, width) holds the stacked rotations, ``bias`` half the weighted squared norm of each of
-    its rows, ``weights`` the base weights and ``target`` (rows, width) the embedding. Entries that are still -1
-    count as zero. With ``diversity`` false, the other bases are left out of the score. Returns how many
-    entries changed.
+    ``table`` (clusters, width) holds the stacked rotations, ``bias`` half the weighted squared norm of each
+    of its rows, ``weights`` the base weights and ``target`` (rows, width) the embedding. Entries that are
+    still -1 count as zero. With ``diversity`` false, the other bases are left out of the score. Returns how
+    many entries changed.
     """
     n_rows, n_bases = codes.shape
     width = table.shape[1]
@@ -115,8 +115,8 @@ def impute(codes, missing, offsets, table, bias, weights, target, diversity):  #
 
 @_compiled
 def assign(embedding, rotation_t, weights, labels):  # type: ignore[no-untyped-def]
-    """``labels[p] = argmax_q <embedding[p], rotation_t[q]>``; returns how much weight changed its label, and the
-    weighted sum of the maxima."""
+    """``labels[p] = argmax_q <embedding[p], rotation_t[q]>``; returns how much weight changed its label, and
+    the weighted sum of the maxima."""
     n_rows, width = embedding.shape
     moved, fit = 0.0, 0.0
     for p in range(n_rows):
@@ -138,8 +138,8 @@ def assign(embedding, rotation_t, weights, labels):  # type: ignore[no-untyped-d
 def complete(codes, labels, offsets, log_shares, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` where ``codes`` is missing with the cluster of highest summed log share.
 
-    ``log_shares[a, b]`` says how much cluster ``a`` speaks for cluster ``b`` of another base; the last base of
-    ``offsets`` is the consensus, whose clusters are ``labels``.
+    ``log_shares[a, b]`` says how much cluster ``a`` speaks for cluster ``b`` of another base; the last base
+    of ``offsets`` is the consensus, whose clusters are ``labels``.
     """
     n_rows, n_bases = codes.shape
     score = np.empty(log_shares.shape[1])

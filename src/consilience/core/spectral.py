@@ -12,6 +12,16 @@ from consilience.core.tables import contingency, gather, indicator
 _DENSE = 2500
 
 
+def leading_eigenpairs(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues of a dense symmetric matrix, descending, and their eigenvectors."""
+    n = len(matrix)
+    values, vectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
+    if len(values) < k:
+        # Where many eigenvalues are nearly equal, LAPACK's subset drivers can return fewer than asked.
+        values, vectors = (part[..., n - k :] for part in linalg.eigh(matrix, driver="evd"))
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
 def left_singular_vectors(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
     """Leading left singular vectors of the weighted stacked indicator B: ``H^T W H = I``.
 
@@ -32,16 +42,15 @@ def left_singular_vectors(codes: np.ndarray, offsets: np.ndarray, weights: np.nd
 def _through_rows(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
     root = np.sqrt(weights)[:, None]
     b = _scaled_indicator(codes, offsets, weights)
-    _, vectors = linalg.eigh((b @ b.T).toarray(), subset_by_index=[len(codes) - k, len(codes) - 1])
-    return vectors[:, ::-1] / root
+    _, vectors = leading_eigenpairs((b @ b.T).toarray(), k)
+    return vectors / root
 
 
 def _through_columns(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
     gram = contingency(codes, offsets, weights)
-    last = len(gram) - 1
-    values, vectors = linalg.eigh(gram, subset_by_index=[max(last - k + 1, 0), last])
-    found = values > 1e-10 * values[-1]
-    return gather(codes, offsets, (vectors[:, found] / np.sqrt(values[found]))[:, ::-1])
+    values, vectors = leading_eigenpairs(gram, min(k, len(gram)))
+    found = values > 1e-10 * values[0]
+    return gather(codes, offsets, vectors[:, found] / np.sqrt(values[found]))
 
 
 def _iteratively(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:

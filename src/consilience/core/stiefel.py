@@ -49,7 +49,6 @@ class PowerIteration(NamedTuple):
     """Where `power_iteration` stopped."""
 
     h: np.ndarray
-    n_steps: int
     slack: float  # smallest singular value of the last X minus max(u); not negative: global minimum
 
 
@@ -66,8 +65,8 @@ def power_iteration(
 
     .. math:: \min_H \; tr(H^T W D H) - 2 tr(H^T W C) \quad s.t. \; H^T W H = I
 
-    Each step is :math:`X = (\mu I - D) H + C`, :math:`H = X (X^T W X)^{-1/2}`; it needs no step size and never
-    increases the objective. At a fixed point whose smallest singular value of :math:`X` is at least
+    Each step is :math:`X = (\mu I - D) H + C`, :math:`H = X (X^T W X)^{-1/2}`; it needs no step size and
+    never increases the objective. At a fixed point whose smallest singular value of :math:`X` is at least
     :math:`\max(\mu - D)`, no other feasible matrix does better.
 
     Symbols: C -> linear; mu - D -> shift, not negative; W -> weights.
@@ -82,8 +81,8 @@ def power_iteration(
         return _gram(x[rows], weights[rows])
 
     largest_shift = float(shift.max())
-    step, slack = 0, -np.inf
-    for step in range(1, max_iter + 1):
+    slack = -np.inf
+    for _ in range(max_iter):
         gram = total(map_blocks(advance, len(h)))
         smallest = float(np.sqrt(max(np.linalg.eigvalsh(gram)[0], 0.0)))
         slack = smallest - largest_shift
@@ -102,4 +101,4 @@ def power_iteration(
         rate = largest_shift / smallest if smallest > 0 else np.inf
         if min(rate, 1.0) * moved <= tol * np.sqrt(h.shape[1]):
             break
-    return PowerIteration(h, step, slack)
+    return PowerIteration(h, slack)

@@ -1,7 +1,7 @@
 """Products with the stacked indicator of the base clusterings, without building it.
 
-``codes`` is (rows, bases) with -1 for missing; the clusters of base ``i`` are ``offsets[i]..offsets[i + 1]`` in
-every stacked table.
+``codes`` is (rows, bases) with -1 for missing; the clusters of base ``i`` are the rows
+``offsets[i]..offsets[i + 1]`` of every stacked table.
 """
 
 from collections.abc import Iterable

@@ -1,0 +1,29 @@
+"""Single values of a user's table: what counts as missing, and ids as an array."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value says "not there": None, NaN, NaT or pandas' NA.
+
+    >>> [is_missing(value) for value in (None, float("nan"), 0, -1, "", "nan")]
+    [True, True, False, False, False, False]
+    """
+    # pandas.NA answers neither True nor False to a comparison with itself, so it goes by its name.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def object_array(values: Sequence[Any]) -> np.ndarray:
+    """A one-dimensional array of the values as they are (NumPy would unpack tuples and mix types)."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def id_array(ids: Sequence[Any]) -> np.ndarray:
+    """Ids as integers or strings where they are nothing else, as objects otherwise."""
+    kinds = {type(value) for value in ids}
+    return np.array(ids) if kinds <= {int} or kinds <= {str} else object_array(ids)

@@ -1,0 +1,7 @@
+"""Data: built in, or read from a folder of the user's."""
+
+from consilience.datasets._dataset import Dataset
+from consilience.datasets._digits import load_digits, load_digits_views
+from consilience.datasets._files import available, cache_folder, load
+
+__all__ = ["Dataset", "available", "cache_folder", "load", "load_digits", "load_digits_views"]

@@ -1,0 +1,352 @@
+"""Make base partitions: many quick, different clusterings of one table.
+
+An ensemble needs its members to differ more than it needs each of them to converge, so the defaults
+are cheap: k-means from random starts, stopped after a few steps.
+"""
+
+import sys
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_array
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
+
+from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
+
+__all__ = ["SPECTRAL_BANDWIDTHS", "base_partitions"]
+
+#: Widths of the Gaussian kernel, as multiples of the mean distance between two instances.
+SPECTRAL_BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
+
+_DENSE_EIGEN_LIMIT = 1_000  # above it LAPACK's n^3 costs more than a few products with a block of vectors
+_SPECTRAL_LIMIT = 20_000  # the kernel is n x n: 3.2 GB of float64 here, for every job that runs at once
+
+
+class _Plan(NamedTuple):
+    """Everything that one base clustering needs to know, drawn before any of them runs."""
+
+    seed: int
+    n_clusters: int | None
+    sample: NDArray[np.intp] | None  # None: all instances
+    bandwidth: float  # of the spectral method
+
+
+def base_partitions(
+    X: Any,
+    n_clusters: int | tuple[int, int] | None,
+    n_partitions: int = 10,
+    *,
+    method: Any = "kmeans",
+    init: str = "random",
+    max_iter: int = 20,
+    subsample: float = 1.0,
+    cover: bool = True,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> NDArray[np.int32]:
+    r"""Cluster one table many times.
+
+    Parameters
+    ----------
+    X : (n_instances, n_features) array, sparse matrix or frame
+        The table, without missing values.
+    n_clusters : int, (int, int) or None
+        The number of clusters of every base clustering; or a range, both ends included, from which each
+        of them draws its own; or None, only with a scikit-learn clusterer, to leave it as the clusterer
+        has it.
+    n_partitions : int, default=10
+        The number of base clusterings.
+    method : {"kmeans", "spectral"} or scikit-learn clusterer, default="kmeans"
+        - "kmeans": one start each, at most `max_iter` Lloyd steps.
+        - "spectral": normalised spectral clustering with the Gaussian kernel
+          :math:`e^{-\|x_i - x_j\|^2 / 2\sigma^2}`, where :math:`\sigma` goes through the nine
+          ``SPECTRAL_BANDWIDTHS`` in turn, each times the mean distance between the instances seen [1]_.
+          Nine base clusterings use each of them once. The extremes are weak on purpose. It needs a kernel
+          of (instances seen)^2 numbers for every job, so it refuses more than 20 000 instances.
+        - a clusterer such as ``AgglomerativeClustering()`` or a pipeline that ends in one: each base
+          clustering is a clone, with its ``n_clusters`` and ``random_state`` set where it has them. What
+          it labels as noise (-1) stays -1.
+    init : {"random", "k-means++"}, default="random"
+        The start of k-means. Random starts differ more.
+    max_iter : int, default=20
+        The most Lloyd steps of k-means.
+    subsample : float, default=1.0
+        The share of instances that each base clustering sees. The others are -1.
+    cover : bool, default=True
+        Whether every instance must be seen by at least one base clustering. The samples keep their exact
+        size: an instance that no sample has takes the place of one that several have. Where
+        `n_partitions` samples are too small to cover all, they grow as much as needed, with a warning.
+    n_jobs : int, default=None
+        The number of base clusterings made at once, as in joblib. Each runs on one thread, so that the
+        answer depends on the seed alone: use `n_jobs` to occupy more cores. Starting the processes takes
+        a few seconds once, so it pays for large tables and slow methods.
+    random_state : int, RandomState or None, default=None
+        One seed gives one answer, whatever `n_jobs` is. None draws a new one and leaves NumPy's global
+        random state alone.
+    verbose : int, default=0
+        Whether to write a line to stderr after each base clustering.
+
+    Returns
+    -------
+    labels : (n_instances, n_partitions) int32 array
+        In each column 0, 1, ... without gaps; -1 where the base clustering did not see the instance or
+        called it noise. A column can have fewer clusters than asked for, for instance when the table has
+        fewer distinct rows.
+
+    References
+    ----------
+    .. [1] P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble", IEEE
+       Transactions on Neural Networks and Learning Systems, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from consilience.generate import base_partitions
+    >>> X, _ = make_blobs(1000, centers=10, random_state=0)
+    >>> labels = base_partitions(X, 10, 8, subsample=0.4, random_state=0)
+    >>> labels.shape
+    (1000, 8)
+    >>> (labels >= 0).mean(axis=0).round(3)
+    array([0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4])
+    >>> bool((labels >= 0).any(axis=1).all())
+    True
+    """
+    low, high = _check_parameters(n_clusters, n_partitions, method, init, max_iter, subsample)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    size = _sample_size(X.shape[0], n_partitions, subsample, cover)
+    _check_size(size, high, method)
+
+    plans = _plan(X.shape[0], n_partitions, low, high, size, cover, random_source(random_state))
+    cluster = delayed(_one_base)
+    columns = Parallel(n_jobs=n_jobs, return_as="generator")(
+        cluster(X, plan, method, init, max_iter) for plan in plans
+    )
+    if verbose:
+        columns = _reported(columns, n_partitions)
+    return np.column_stack(list(columns))
+
+
+# --- plans: all that is random about the ensemble as a whole -----------------------------------------
+
+
+def _plan(
+    n: int, m: int, low: int | None, high: int | None, size: int, cover: bool, random: np.random.RandomState
+) -> list[_Plan]:
+    seeds = random.randint(np.iinfo(np.int32).max, size=m).tolist()
+    # A generator per base: its k and its sample do not depend on how many other bases there are.
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    ks = [None if low is None or high is None else int(g.integers(low, high + 1)) for g in generators]
+    samples: list[NDArray[np.intp] | None] = [None] * m
+    if size < n:
+        seen = np.zeros((n, m), dtype=bool)
+        for column, generator in enumerate(generators):
+            seen[generator.choice(n, size, replace=False), column] = True
+        if cover:
+            _cover(seen, np.random.default_rng(random.randint(np.iinfo(np.int32).max)))
+        samples = [np.flatnonzero(column) for column in seen.T]
+    widths = [SPECTRAL_BANDWIDTHS[i % len(SPECTRAL_BANDWIDTHS)] for i in range(m)]
+    return [_Plan(*plan) for plan in zip(seeds, ks, samples, widths, strict=True)]
+
+
+def _cover(seen: NDArray[np.bool_], rng: np.random.Generator) -> None:
+    """Let every unseen instance replace, in a random base, one that other bases see too. In place.
+
+    It ends because the samples together have at least n places: while an instance is unseen, another
+    one is seen twice. Column sums never change.
+    """
+    times_seen = seen.sum(axis=1)
+    unseen = rng.permutation(np.flatnonzero(times_seen == 0))
+    share = -(-len(unseen) // seen.shape[1])  # spread them over the bases
+    while len(unseen):
+        for column in rng.permutation(seen.shape[1]):
+            spare = np.flatnonzero(seen[:, column] & (times_seen > 1))
+            n_swaps = min(share, len(spare), len(unseen))
+            leaving = rng.choice(spare, n_swaps, replace=False)
+            entering, unseen = unseen[:n_swaps], unseen[n_swaps:]
+            seen[leaving, column] = False
+            seen[entering, column] = True
+            times_seen[leaving] -= 1
+            times_seen[entering] += 1
+
+
+def _sample_size(n: int, m: int, subsample: float, cover: bool) -> int:
+    size = max(1, int(subsample * n + 0.5))
+    needed = -(-n // m)
+    if not cover or size >= needed:
+        return size
+    warnings.warn(
+        f"{m} samples of {size} instances cannot cover {n} instances: each base clustering sees {needed}. "
+        "Hint: raise subsample or n_partitions, or pass cover=False",
+        UserWarning,
+        stacklevel=3,
+    )
+    return needed
+
+
+# --- one base clustering -----------------------------------------------------------------------------
+
+
+def _one_base(X: Any, plan: _Plan, method: Any, init: str, max_iter: int) -> NDArray[np.int32]:
+    part = X if plan.sample is None else X[plan.sample]
+    # One thread: sums over threads are added in the order in which threads finish, and a last bit can
+    # move an instance to another cluster.
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        # k-means says so when there are fewer distinct rows than clusters; the codes show it anyway.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if method == "kmeans":
+            labels = _kmeans(part, plan, init, max_iter)
+        elif method == "spectral":
+            labels = _spectral(part, plan)
+        else:
+            labels = _configured(method, plan).fit_predict(part)
+    codes = np.full(X.shape[0], -1, dtype=np.int32)
+    codes[slice(None) if plan.sample is None else plan.sample] = _contiguous(np.asarray(labels))
+    return codes
+
+
+def _kmeans(X: Any, plan: _Plan, init: str, max_iter: int) -> NDArray[Any]:
+    model = KMeans(plan.n_clusters, init=init, n_init=1, max_iter=max_iter, random_state=plan.seed)
+    return model.fit(X).labels_
+
+
+def _spectral(X: Any, plan: _Plan) -> NDArray[Any]:
+    """Ng, Jordan and Weiss: rows of the leading eigenvectors, on the sphere, then k-means."""
+    affinity = _normalised_kernel(X, plan.bandwidth)
+    vectors = _leading_eigenvectors(affinity, plan.n_clusters or 1, plan.seed)
+    model = KMeans(plan.n_clusters, n_init=10, random_state=plan.seed)
+    return model.fit(normalize(vectors)).labels_
+
+
+def _normalised_kernel(X: Any, bandwidth: float) -> NDArray[np.float64]:
+    squares = euclidean_distances(X, squared=True).astype(np.float64, copy=False)
+    n = len(squares)
+    mean = sum(np.sqrt(row).sum() for row in squares) / max(n * (n - 1), 1)  # by rows: no second n x n
+    sigma = bandwidth * (mean or 1.0)  # all instances equal: any width gives the same kernel
+    kernel = np.exp(np.divide(squares, -2 * sigma**2, out=squares), out=squares)
+    root = np.sqrt(kernel.sum(axis=1))  # at least 1: every instance is similar to itself
+    kernel /= root
+    kernel /= root[:, None]
+    return kernel
+
+
+def _leading_eigenvectors(affinity: NDArray[np.float64], k: int, seed: int) -> NDArray[np.float64]:
+    n = len(affinity)
+    if n <= max(_DENSE_EIGEN_LIMIT, 4 * k):
+        # All of them, then the last k: asked for k only, LAPACK can return fewer where many are equal.
+        return eigh(affinity, driver="evd")[1][:, n - k :]
+    # The kernel has no negative eigenvalue, so its singular vectors are its eigenvectors. A block method
+    # finds all copies of a repeated eigenvalue (one per well-separated cluster); Lanczos can miss some.
+    return randomized_svd(affinity, k, n_iter=10, power_iteration_normalizer="QR", random_state=seed)[0]
+
+
+def _configured(clusterer: Any, plan: _Plan) -> Any:
+    """A clone with its number of clusters and its seed set, also inside a pipeline."""
+    model = clone(clusterer)
+    values = {"n_clusters": plan.n_clusters, "random_state": plan.seed}
+    model.set_params(
+        **{
+            name: values[last]
+            for name in model.get_params(deep=True)
+            if (last := name.rpartition("__")[2]) in values and values[last] is not None
+        }
+    )
+    return model
+
+
+def _contiguous(labels: NDArray[Any]) -> NDArray[np.int32]:
+    codes = np.full(len(labels), -1, dtype=np.int32)
+    labelled = labels >= 0
+    codes[labelled] = np.unique(labels[labelled], return_inverse=True)[1]
+    return codes
+
+
+def _reported(columns: Iterable[NDArray[np.int32]], m: int) -> Iterator[NDArray[np.int32]]:
+    start = time.perf_counter()
+    for done, column in enumerate(columns, start=1):
+        seconds = time.perf_counter() - start
+        print(f"base_partitions: {done} of {m} after {seconds:.1f} s", file=sys.stderr, flush=True)
+        yield column
+
+
+# --- checks ------------------------------------------------------------------------------------------
+
+_POSITIVE_INT = Interval(Integral, 1, None, closed="left")
+
+
+def _check_parameters(
+    n_clusters: Any, n_partitions: Any, method: Any, init: Any, max_iter: Any, subsample: Any
+) -> tuple[int | None, int | None]:
+    """The range of the number of clusters; (None, None) if the clusterer decides."""
+    share = Interval(Real, 0, 1, closed="right")
+    check_parameter("n_partitions", n_partitions, _POSITIVE_INT, "base_partitions", hint="use 10 to 20")
+    check_parameter(
+        "max_iter", max_iter, _POSITIVE_INT, "base_partitions", hint="20 steps are enough for an ensemble"
+    )
+    check_parameter(
+        "subsample",
+        subsample,
+        share,
+        "base_partitions",
+        hint="0.4 lets each base clustering see 40 % of the instances",
+    )
+    check_parameter(
+        "init", init, StrOptions({"random", "k-means++"}), "base_partitions", hint="random starts differ more"
+    )
+    _check_method(method)
+    if n_clusters is None and not isinstance(method, str):
+        return None, None
+    low, high = (
+        n_clusters if isinstance(n_clusters, tuple | list) and len(n_clusters) == 2 else [n_clusters] * 2
+    )
+    if not (_POSITIVE_INT.is_satisfied_by(low) and _POSITIVE_INT.is_satisfied_by(high) and low <= high):
+        accepted = f"{_POSITIVE_INT} or a range (low, high) of such integers with low <= high"
+        _refuse(
+            "n_clusters", accepted, n_clusters, "use (2, 10) to let each base clustering draw its own number"
+        )
+    return int(low), int(high)
+
+
+def _check_method(method: Any) -> None:
+    if isinstance(method, str):
+        if method in {"kmeans", "spectral"}:
+            return
+    elif not isinstance(method, type) and hasattr(method, "fit_predict") and hasattr(method, "get_params"):
+        return
+    accepted = "a str among {'kmeans', 'spectral'} or an instance of a scikit-learn clusterer"
+    _refuse(
+        "method", accepted, method, "an instance is written with brackets, as in AgglomerativeClustering()"
+    )
+
+
+def _check_size(size: int, k: int | None, method: Any) -> None:
+    if k is not None and k > size:
+        raise ValueError(
+            f"n_clusters={k} is more than the {size} instances that each base clustering sees. "
+            "Hint: lower n_clusters or raise subsample"
+        )
+    if isinstance(method, str) and method == "spectral" and size > _SPECTRAL_LIMIT:
+        raise ValueError(
+            f"method='spectral' needs a kernel of {size} x {size} numbers; it goes up to {_SPECTRAL_LIMIT} "
+            "instances. Hint: lower subsample, use method='kmeans', or pass "
+            "SpectralClustering(affinity='nearest_neighbors')"
+        )
+
+
+def _refuse(name: str, accepted: str, value: Any, hint: str) -> None:
+    raise ValueError(
+        f"The {name!r} parameter of base_partitions must be {accepted}. Got {value!r} instead. Hint: {hint}"
+    )
