@@ -26,4 +26,8 @@ def object_array(values: Sequence[Any]) -> np.ndarray:
 def id_array(ids: Sequence[Any]) -> np.ndarray:
     """Ids as integers or strings where they are nothing else, as objects otherwise."""
     kinds = {type(value) for value in ids}
-    return np.array(ids) if kinds <= {int} or kinds <= {str} else object_array(ids)
+    if not (kinds <= {int} or kinds <= {str}):
+        return object_array(ids)
+    array = np.array(ids)
+    # Integers of either sign beyond 64 bits would become floats, and two ids one.
+    return array if array.dtype.kind in "iuU" else object_array(ids)

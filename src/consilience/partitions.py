@@ -24,6 +24,8 @@ from consilience.core.tables import indicator
 
 Negative = Literal["missing", "noise"]
 MISSING = -1
+_UNKNOWN = -2  # only inside `encode`
+_EXACT = 2.0**53  # from here on, floats skip integers
 
 
 class Distinct(NamedTuple):
@@ -109,6 +111,11 @@ class Partitions:
                [ 1,  1],
                [-1,  0]], dtype=int8)
         """
+        if unobserved not in ("error", "keep"):
+            raise ValueError(
+                f"The 'unobserved' parameter must be 'error' or 'keep'. Got {unobserved!r} instead. "
+                "Hint: use 'keep' to read a table with instances that no clustering saw."
+            )
         if isinstance(labels, cls):
             table = labels
         else:
@@ -136,32 +143,32 @@ class Partitions:
         codes, categories, kept = [], [], []
         for j, (name, values) in enumerate(zip(table.names, table.columns, strict=True)):
             column, names_of_clusters = _encode(values, negative, name, table.ids)
-            if not len(names_of_clusters):
-                warnings.warn(
-                    f"base clustering {name!r} (column {j}) has no label at all and is ignored. "
-                    "Hint: drop the column, or check how missing entries are marked.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-                continue
-            codes.append(column)
-            categories.append(names_of_clusters)
-            kept.append(j)
+            if len(names_of_clusters):
+                codes.append(column)
+                categories.append(names_of_clusters)
+                kept.append(j)
         if not kept:
             raise ValueError(
                 "every entry of the label table is missing. Hint: NaN, None and negative numbers mean "
                 'missing; pass negative="noise" if -1 is a label of its own.'
             )
-        dtype = np.min_scalar_type(-max(len(c) for c in categories) - 1)
+        for j in sorted(set(range(len(table.columns))) - set(kept)):
+            warnings.warn(
+                f"base clustering {table.names[j]!r} (column {j}) has no label at all and is ignored. "
+                "Hint: drop the column, or check how missing entries are marked.",
+                UserWarning,
+                stacklevel=3,
+            )
+        # -k fits where k - 1 does, and it makes the type signed.
+        dtype = np.min_scalar_type(-max(len(c) for c in categories))
         stacked = np.empty((n_rows, len(kept)), dtype=dtype)
         for i, column in enumerate(codes):
             stacked[:, i] = column
-        stacked.setflags(write=False)
         return cls(
-            codes=stacked,
-            categories=tuple(categories),
+            codes=_frozen(stacked),
+            categories=tuple(map(_frozen, categories)),
             names=tuple(table.names[j] for j in kept),
-            index=table.ids,
+            index=None if table.ids is None else _frozen(table.ids.copy()),
             columns=tuple(kept),
             n_columns=len(table.columns),
             negative=negative,
@@ -198,22 +205,22 @@ class Partitions:
     @cached_property
     def observed(self) -> np.ndarray:
         """Boolean, True where the clustering saw the instance."""
-        return self.codes >= 0
+        return _frozen(self.codes >= 0)
 
     @cached_property
     def seen(self) -> np.ndarray:
         """Boolean per instance, True where at least one clustering saw it."""
-        return np.any(self.codes >= 0, axis=1)
+        return _frozen(np.any(self.codes >= 0, axis=1))
 
     @cached_property
     def n_clusters_per_partition(self) -> np.ndarray:
         """``k_i``, the number of clusters of each base clustering."""
-        return np.array([len(c) for c in self.categories], dtype=np.int64)
+        return _frozen(np.array([len(c) for c in self.categories], dtype=np.int64))
 
     @cached_property
     def offsets(self) -> np.ndarray:
         """Where each clustering's clusters begin in the stacked indicator; the last entry is their number."""
-        return np.concatenate([[0], np.cumsum(self.n_clusters_per_partition)])
+        return _frozen(np.concatenate([[0], np.cumsum(self.n_clusters_per_partition)]))
 
     @cached_property
     def distinct(self) -> Distinct:
@@ -229,7 +236,7 @@ class Partitions:
         group = np.cumsum(first, dtype=np.int32 if len(key) < 2**31 else np.int64) - 1
         inverse = np.empty(len(key), dtype=np.intp)
         inverse[order] = group
-        return Distinct(self.codes[order[first]], np.bincount(group), inverse)
+        return Distinct(_frozen(self.codes[order[first]]), _frozen(np.bincount(group)), _frozen(inverse))
 
     @cached_property
     def indicator(self) -> sp.csr_array:
@@ -257,6 +264,11 @@ class Partitions:
                [0.5, 1. , 0. ],
                [0. , 0. , 1. ]])
         """
+        if normalize not in ("pairs", "partitions"):
+            raise ValueError(
+                f"The 'normalize' parameter must be 'pairs' or 'partitions'. Got {normalize!r} instead. "
+                "Hint: 'pairs' divides by the number of clusterings that saw both instances."
+            )
         if self.n_instances > max_instances:
             raise ValueError(
                 f"a dense co-association of {self.n_instances} instances has {self.n_instances**2:.1e} "
@@ -267,61 +279,80 @@ class Partitions:
 
     def take(self, rows: npt.ArrayLike) -> Partitions:
         """The same clusterings of some of the instances (a boolean mask or positions)."""
-        codes = self.codes[np.asarray(rows)]
-        codes.setflags(write=False)
-        index = None if self.index is None else self.index[np.asarray(rows)]
-        return _replace(self, codes=codes, index=index)
+        rows = np.asarray(rows)
+        index = None if self.index is None else _frozen(self.index[rows])
+        return _replace(self, codes=_frozen(self.codes[rows]), index=index)
 
     def fill(self, codes: np.ndarray) -> Partitions:
         """The same table with other codes, such as a completed one."""
-        codes = codes.astype(self.codes.dtype)
-        codes.setflags(write=False)
-        return _replace(self, codes=codes)
+        return _replace(self, codes=_frozen(codes.astype(self.codes.dtype)))
 
     def encode(self, labels: Any) -> np.ndarray:
         """Codes of new instances in the terms of this table, (n_new, n_partitions), -1 = missing.
 
-        Frames and dicts are matched by the names of the base clusterings (an absent one is missing),
-        arrays by position. A label that is not known here is an error.
+        Frames, dicts and `Partitions` are matched by the names of the base clusterings (an absent one is
+        missing), arrays by position. A label that is not known here is an error.
         """
-        table = _read(labels, None)
-        if table.named:
-            source = {name: j for j, name in enumerate(table.names)}
-            for name in table.names:
-                if name not in self.column_names:
-                    raise ValueError(
-                        f"unknown base clustering {name!r}. {_did_you_mean(name, self.column_names)}"
-                    )
-        else:
-            if len(table.columns) != self.n_columns:
-                raise ValueError(
-                    f"the new table has {len(table.columns)} columns, the fitted one has {self.n_columns}. "
-                    "Hint: keep a column for every base clustering and mark what is unknown as missing."
-                )
-            source = {self.column_names[j]: j for j in range(self.n_columns)}
-        codes = np.full((len(table.columns[0]), self.n_partitions), MISSING, dtype=self.codes.dtype)
+        coded, n_rows, ids = self._match(labels)
+        codes = np.full((n_rows, self.n_partitions), MISSING, dtype=self.codes.dtype)
         for i, name in enumerate(self.names):
-            if name not in source:
+            if name not in coded:
                 continue
-            new, names_of_clusters = _encode(table.columns[source[name]], "missing", name, table.ids)
+            new, labels_of_new = coded[name]
             known = {_plain(value): code for code, value in enumerate(self.categories[i])}
-            translate = np.array([known.get(_plain(value), -2) for value in names_of_clusters] + [MISSING])
-            codes[:, i] = translated = translate[new]
-            strange = np.flatnonzero(translated == -2)
+            # An instance in no cluster is no member of any known one, so noise becomes missing.
+            translate = [
+                MISSING if _is_negative(value) else known.get(_plain(value), _UNKNOWN)
+                for value in labels_of_new
+            ]
+            codes[:, i] = translated = np.array([*translate, MISSING])[new]
+            strange = np.flatnonzero(translated == _UNKNOWN)
             if len(strange):
-                value = names_of_clusters[new[strange[0]]]
+                value = labels_of_new[new[strange[0]]]
                 raise ValueError(
                     f"base clustering {name!r} has no cluster {_plain(value)!r}, found in "
-                    f"{_rows_text(strange, table.ids)}. Hint: mark labels that were not there when the "
+                    f"{_rows_text(strange, ids)}. Hint: mark labels that were not there when the "
                     "model was fitted as missing, or fit again with them."
                 )
         return codes
 
+    def _match(self, labels: Any) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], int, np.ndarray | None]:
+        """Codes and categories of a new table by the names of this one, its number of rows and its ids."""
+        if isinstance(labels, Partitions):
+            self._require_known(labels.column_names)
+            columns = zip(labels.names, labels.codes.T, labels.categories, strict=True)
+            coded = {name: (codes, categories) for name, codes, categories in columns}
+            return coded, labels.n_instances, labels.index
+        table = _read(labels, None)
+        names: Sequence[str] = table.names
+        if table.named:
+            self._require_known(names)
+        else:
+            if len(names) != self.n_columns:
+                raise ValueError(
+                    f"the new table has {len(names)} columns, the fitted one has {self.n_columns}. "
+                    "Hint: keep a column for every base clustering and mark what is unknown as missing."
+                )
+            names = self.column_names
+        coded = {
+            name: _encode(values, "missing", name, table.ids)
+            for name, values in zip(names, table.columns, strict=True)
+            if name in self.names
+        }
+        return coded, len(table.columns[0]), table.ids
+
+    def _require_known(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.column_names:
+                raise ValueError(
+                    f"unknown base clustering {name!r}. {_did_you_mean(name, self.column_names)}"
+                )
+
     def decode(self, codes: np.ndarray) -> Any:
         """A table of codes in the user's own label names and the user's own kind of table.
 
-        Arrays come back as arrays: of integers with -1 for missing where every label is an integer,
-        else of objects with None.
+        Arrays come back as arrays: of integers with -1 for missing where every label is an integer (and -1
+        does not say noise), else of objects with None.
         """
         columns: list[np.ndarray] = []
         kept = {j: i for i, j in enumerate(self.columns)}
@@ -332,26 +363,46 @@ class Partitions:
                 columns.append(np.full(len(codes), None, dtype=object))
         if self.backend is not None:
             return self.frame(dict(zip(self.column_names, columns, strict=True)))
-        if all(np.issubdtype(c.dtype, np.integer) for c in self.categories):
-            return np.column_stack(
-                [
-                    np.array([MISSING if v is None else v for v in c]) if c.dtype == object else c
-                    for c in columns
-                ]
-            )
+        gaps = any(c.dtype == object for c in columns)
+        if all(np.issubdtype(c.dtype, np.integer) for c in self.categories) and not (
+            gaps and self.negative == "noise"
+        ):
+            return np.column_stack([_integers_or_missing(c) for c in columns])
         return np.column_stack([c.astype(object) for c in columns])
 
     def frame(self, columns: dict[str, np.ndarray]) -> Any:
         """A frame of the user's kind with the user's index. Only where the input was a frame or series."""
         if self.backend is None:
             raise ValueError("the input was not a frame. Hint: build a frame from the arrays yourself.")
-        data = {
-            name: values.tolist() if values.dtype == object else values for name, values in columns.items()
-        }
+        data = {name: _frame_column(values, self.backend) for name, values in columns.items()}
         native = nw.from_dict(data, backend=self.backend).to_native()
-        if self.backend == "pandas" and self.index is not None:
-            native.index = self.index
+        # Codes of other instances than these (see `encode`) have other ids.
+        if self.backend == "pandas" and self.index is not None and len(native) == self.n_instances:
+            native.index = _pandas_index(self.index)
         return native
+
+
+def _frame_column(values: np.ndarray, backend: Any) -> Any:
+    if values.dtype != object:
+        return values
+    if backend == "pandas" and all(value is None or _is_int64(value) for value in values):
+        import pandas as pd
+
+        # As a list, integers beside None would become floats and lose digits above 2**53.
+        return pd.array(values, dtype="Int64")
+    return values.tolist()
+
+
+def _pandas_index(ids: np.ndarray) -> Any:
+    import pandas as pd  # there already, since the input was of its kind
+
+    several_levels = ids.dtype == object and all(isinstance(value, tuple) for value in ids)
+    return pd.MultiIndex.from_tuples(ids.tolist()) if several_levels else pd.Index(ids)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
 
 
 def _replace(partitions: Partitions, **changes: Any) -> Partitions:
@@ -392,6 +443,12 @@ class _Table(NamedTuple):
 def _read(labels: Any, index: str | Sequence[Any] | None) -> _Table:
     if sp.issparse(labels):
         raise TypeError("labels cannot be a sparse matrix. Hint: labels.toarray(), with -1 for missing.")
+    if nw.dependencies.is_polars_lazyframe(labels):
+        raise TypeError("labels cannot be a lazy frame. Hint: labels.collect().")
+    if isinstance(index, str) and not nw.dependencies.is_into_dataframe(labels):
+        raise ValueError(
+            f"index={index!r} names a column, but the labels are not a frame. Hint: pass the ids themselves."
+        )
     if isinstance(labels, Mapping):
         table = _read_columns(list(labels.values()), [str(name) for name in labels])
     elif nw.dependencies.is_into_dataframe(labels):
@@ -399,12 +456,14 @@ def _read(labels: Any, index: str | Sequence[Any] | None) -> _Table:
     elif _is_list_of_series(labels):
         names = [getattr(column, "name", None) for column in labels]
         table = _read_columns(
-            list(labels), [str(j) if name is None else str(name) for j, name in enumerate(names)]
+            list(labels), [str(j) if name in (None, "") else str(name) for j, name in enumerate(names)]
         )
     else:
         table = _read_array(labels)
     if index is not None and not isinstance(index, str):
-        ids = np.asarray(index)
+        ids = np.asarray(index) if hasattr(index, "__array__") else id_array(list(index))
+        if ids.ndim != 1:
+            raise ValueError(f"'index' has {ids.ndim} dimensions. Hint: one id per row.")
         if len(ids) != len(table.columns[0]):
             raise ValueError(
                 f"'index' has {len(ids)} ids for {len(table.columns[0])} rows. Hint: one id per row."
@@ -414,7 +473,7 @@ def _read(labels: Any, index: str | Sequence[Any] | None) -> _Table:
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise ValueError(f"two base clusterings are named {twice!r}. Hint: give every column its own name.")
     if table.ids is not None:
-        _require_unique(table.ids, "the table")
+        _require_ids(table.ids, "the table")
     return table
 
 
@@ -427,23 +486,27 @@ def _is_list_of_series(labels: Any) -> bool:
 
 
 def _read_frame(labels: Any, id_column: str | None) -> _Table:
-    frame = nw.from_native(labels, eager_only=True)
+    try:
+        frame = nw.from_native(labels, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        twice = " ".join(str(error).split())
+        raise ValueError(
+            f"two base clusterings have one name ({twice}). Hint: give every column its own name."
+        ) from error
+    # Not by name: pandas also has columns named by numbers and tuples.
+    columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
     index = None
     if id_column is not None:
-        if id_column not in frame.columns:
-            raise ValueError(
-                f"the frame has no column {id_column!r}. {_did_you_mean(id_column, frame.columns)}"
-            )
-        index = frame[id_column].to_numpy()
-        frame = frame.drop(id_column)
+        if id_column not in columns:
+            known = [str(name) for name in columns]
+            raise ValueError(f"the frame has no column {id_column!r}. {_did_you_mean(id_column, known)}")
+        index = columns.pop(id_column).to_numpy()
     elif nw.dependencies.is_pandas_dataframe(labels):
         index = _pandas_ids(labels)
-    if frame.shape[0] == 0 or frame.shape[1] == 0:
-        raise _empty_table(frame.shape)
-    names = [str(name) for name in frame.columns]
-    return _Table(
-        [frame[name] for name in frame.columns], names, index, frame.implementation.value, named=True
-    )
+    if frame.shape[0] == 0 or not columns:
+        raise _empty_table((frame.shape[0], len(columns)))
+    names = [str(name) for name in columns]
+    return _Table(list(columns.values()), names, index, frame.implementation.value, named=True)
 
 
 def _pandas_ids(frame: Any) -> np.ndarray | None:
@@ -458,7 +521,7 @@ def _read_columns(columns: list[Any], names: list[str]) -> _Table:
     by_id = [_ids_and_values(column, name) for column, name in zip(columns, names, strict=True)]
     backend = next((_backend_of(column) for column in columns if _backend_of(column)), None)
     if all(ids is not None for ids, _ in by_id):
-        joined, index = _outer_join(by_id)
+        joined, index = _outer_join(by_id, names)
         return _Table(joined, names, index, backend, named=True)
     if any(ids is not None for ids, _ in by_id):
         bare = next(name for name, (ids, _) in zip(names, by_id, strict=True) if ids is None)
@@ -486,26 +549,33 @@ def _backend_of(column: Any) -> str | None:
 
 def _ids_and_values(column: Any, name: str) -> tuple[np.ndarray | None, Any]:
     if isinstance(column, Mapping):
-        return object_array(list(column)), object_array(list(column.values()))
+        return id_array(list(column)), object_array(list(column.values()))
     if nw.dependencies.is_pandas_series(column):
         return np.asarray(column.index), nw.from_native(column, series_only=True)
     if nw.dependencies.is_into_series(column):
         return None, nw.from_native(column, series_only=True)
+    if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+        raise TypeError(
+            f"base clustering {name!r} is {column!r}, not a column of labels. Hint: a dict has one array, "
+            "series or {id: label} mapping per base clustering."
+        )
+    if isinstance(column, np.ma.MaskedArray):
+        column = _unmasked(column)
     values = column if isinstance(column, np.ndarray) else object_array(list(column))
     if values.ndim != 1:
         raise ValueError(f"base clustering {name!r} is not one-dimensional. Hint: one array per key.")
     return None, values
 
 
-def _outer_join(parts: list[tuple[Any, Any]]) -> tuple[list[Any], np.ndarray]:
+def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[Any], np.ndarray]:
     first = parts[0][0]
     if all(len(ids) == len(first) and np.array_equal(ids, first) for ids, _ in parts):
         if len(first) == 0:
             raise _empty_table((0, len(parts)))
         return [values for _, values in parts], first
     position: dict[Any, int] = {}
-    for j, (ids, _) in enumerate(parts):
-        _require_unique(ids, f"base clustering {j}")
+    for name, (ids, _) in zip(names, parts, strict=True):
+        _require_ids(ids, f"base clustering {name!r}")
         for key in ids.tolist():
             position.setdefault(key, len(position))
     columns = []
@@ -518,11 +588,18 @@ def _outer_join(parts: list[tuple[Any, Any]]) -> tuple[list[Any], np.ndarray]:
 
 
 def _read_array(labels: Any) -> _Table:
+    if isinstance(labels, (str, bytes)) or not (isinstance(labels, Iterable) or hasattr(labels, "__array__")):
+        raise TypeError(
+            f"labels must be a table, got {labels!r}. Hint: an array, nested list, frame or dict of columns; "
+            "read a file first."
+        )
     if isinstance(labels, np.ma.MaskedArray):
-        labels = np.ma.filled(labels.astype(object), None)
+        labels = _unmasked(labels)
     if isinstance(labels, (list, tuple)):
         _require_rectangular(labels)
     array = np.asarray(labels) if hasattr(labels, "__array__") else _nested_array(labels)
+    if array.shape == (0,):
+        raise _empty_table((0, 0))
     if array.ndim != 2:
         shape = "x".join(map(str, array.shape)) or "a scalar"
         reshape = (
@@ -539,11 +616,18 @@ def _read_array(labels: Any) -> _Table:
     return _Table([array[:, j] for j in range(array.shape[1])], names, None, None, named=False)
 
 
+def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
+    # Not filled(None): NumPy takes that for "the default filler", which is the label '?'.
+    values = np.ma.getdata(array).astype(object)
+    values[np.ma.getmaskarray(array)] = None
+    return values
+
+
 def _nested_array(labels: Any) -> np.ndarray:
     rows = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else row for row in labels]
     array = np.array(rows)
-    # Numbers beside strings would all become strings, and None beside numbers an object anyway.
-    if array.dtype.kind in "US":
+    # Numbers beside strings would all become strings, and large integers beside NaN would lose digits.
+    if array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any())):
         array = np.array(rows, dtype=object)
     return array
 
@@ -579,6 +663,9 @@ def _encode(
         values, missing = _from_series(values)
     if values.dtype.kind == "f":
         values, missing = _integers_from_floats(values, name, index)
+    if values.dtype.kind == "u" and int(values.max()) > np.iinfo(np.int64).max:
+        values = values.astype(object)
+        values[slice(0) if missing is None else missing] = None
     if values.dtype.kind in "biu":
         return _encode_integers(values, missing, negative)
     return _encode_objects(values, negative, name, index)
@@ -614,6 +701,13 @@ def _integers_from_floats(
             f"{_rows_text(strange, index)}, which is no cluster label. Hint: this looks like a feature, not "
             "a label; cluster the features first (consilience.generate.base_partitions)."
         )
+    strange = np.flatnonzero(np.abs(whole) >= 2.0 ** (np.finfo(values.dtype).nmant + 1))
+    if len(strange):
+        raise ValueError(
+            f"base clustering {name!r} has the label {float(whole[strange[0]]):.0f} in "
+            f"{_rows_text(strange, index)}, which a float cannot tell from the next integer. "
+            "Hint: pass integers or strings."
+        )
     return whole.astype(np.int64), missing if missing.any() else None
 
 
@@ -621,7 +715,8 @@ def _encode_integers(
     values: np.ndarray, missing: np.ndarray | None, negative: Negative
 ) -> tuple[np.ndarray, np.ndarray]:
     # A column of a table in rows is scattered over memory; the passes below want it in one piece.
-    values = values.astype(np.int8) if values.dtype.kind == "b" else np.ascontiguousarray(values)
+    boolean = values.dtype.kind == "b"
+    values = values.astype(np.int8) if boolean else np.ascontiguousarray(values)
     low, high = int(values.min()), int(values.max())
     below = values < 0 if low < 0 else None
     absent = missing
@@ -642,6 +737,7 @@ def _encode_integers(
         codes = (np.cumsum(occurs) - 1)[shifted]
     else:
         categories, codes = np.unique(values if absent is None else values[~absent], return_inverse=True)
+        categories = categories.astype(np.int64)
         if absent is not None:
             partial, codes = codes, np.full(len(values), MISSING, dtype=np.int64)
             codes[~absent] = partial
@@ -651,13 +747,13 @@ def _encode_integers(
         noise = np.flatnonzero(below if missing is None else below & ~missing)
         codes[noise] = len(categories) + np.arange(len(noise))
         categories = np.concatenate([categories, np.full(len(noise), MISSING)])
-    return codes, categories
+    return codes, categories.astype(bool) if boolean else categories
 
 
 def _encode_objects(
     values: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    entries = values.tolist()
+    entries = list(values) if values.dtype.kind in "mM" else values.tolist()
     try:
         first_seen = {entry: code for code, entry in enumerate(dict.fromkeys(entries))}
     except TypeError as error:
@@ -670,15 +766,23 @@ def _encode_objects(
     fraction = next((code for code, label in enumerate(labels) if isinstance(label, float)), None)
     if fraction is not None:
         _integers_from_floats(np.where(raw == fraction, labels[fraction], 0.0), name, index)
-    if all(label is None or isinstance(label, int) for label in labels):
+    if all(label is None or _is_int64(label) for label in labels):
         missing = np.array([label is None for label in labels])[raw]
-        integers = np.array([label or 0 for label in labels], dtype=np.int64)[raw]
+        pairs = zip(first_seen, labels, strict=True)
+        boolean = all(isinstance(entry, (bool, np.bool_)) or label is None for entry, label in pairs)
+        integers = np.array([label or 0 for label in labels], dtype=bool if boolean else np.int64)[raw]
         return _encode_integers(integers, missing if missing.any() else None, negative)
 
-    below = [isinstance(label, int) and label < 0 for label in labels]
+    below = [_is_negative(label) for label in labels]
     kept = {label for label, low in zip(labels, below, strict=True) if label is not None and not low}
     # Sorted, so that codes do not depend on the order of rows; by type first, since 1 < "a" is an error.
-    ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
+    try:
+        ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
+    except TypeError as error:
+        raise TypeError(
+            f"base clustering {name!r} holds labels that cannot be put in order ({error}). "
+            "Hint: turn them into strings."
+        ) from error
     rank = {label: code for code, label in enumerate(ordered)}
     codes = np.array([rank.get(label, MISSING) for label in labels])[raw]
     if negative == "noise":
@@ -690,13 +794,28 @@ def _encode_objects(
 
 def _plain(value: Any) -> Any:
     """A hashable Python value; None for every way of saying missing."""
-    if isinstance(value, np.generic):
+    # The Python value of a date in nanoseconds would be a number.
+    if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
         value = value.item()
-    if is_missing(value) or (isinstance(value, str) and not value):
+    if is_missing(value) or (isinstance(value, (str, bytes)) and not value):
         return None
-    if isinstance(value, (bool, float)) and value == int(value):
+    if isinstance(value, bool) or (isinstance(value, float) and abs(value) < _EXACT and value.is_integer()):
         return int(value)
     return value
+
+
+def _is_int64(value: Any) -> bool:
+    return isinstance(value, int) and -(2**63) <= value < 2**63
+
+
+def _is_negative(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and int(value) < 0
+
+
+def _integers_or_missing(column: np.ndarray) -> np.ndarray:
+    if column.dtype != object:
+        return column
+    return np.array([MISSING if value is None else value for value in column], dtype=np.int64)
 
 
 def _decode_column(codes: np.ndarray, categories: np.ndarray) -> np.ndarray:
@@ -721,8 +840,12 @@ def _rows_text(rows: np.ndarray, index: np.ndarray | None) -> str:
     return text
 
 
-def _require_unique(ids: np.ndarray, where: str) -> None:
+def _require_ids(ids: np.ndarray, where: str) -> None:
     values = ids.tolist()
+    if ids.dtype.kind not in "biuSU":
+        p = next((p for p, value in enumerate(ids) if is_missing(value)), None)
+        if p is not None:
+            raise ValueError(f"row {p} of {where} has no id. Hint: give every row an id of its own.")
     if len(set(values)) == len(values):
         return
     seen: set[Any] = set()

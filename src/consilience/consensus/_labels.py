@@ -47,7 +47,7 @@ class LabelsMixin(ClusterMixin):
         return partitions
 
     def _encode_labels(self, X: Any, partitions: Partitions) -> np.ndarray:
-        if hasattr(X, "shape"):
+        if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, skip_check_array=True, reset=False)
         return partitions.encode(X)
 

@@ -20,9 +20,10 @@ def polar_factor(matrix: np.ndarray) -> np.ndarray:
 
 def orthonormalize(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Polar factor of a tall matrix under row weights: ``X (X^T W X)^(-1/2)``, so that ``H^T W H = I``."""
-    factor = _inverse_root(total(map_blocks(lambda rows: _gram(x[rows], weights[rows]), len(x))))
-    if factor is None:
+    values, vectors = np.linalg.eigh(total(map_blocks(lambda rows: _gram(x[rows], weights[rows]), len(x))))
+    if values[0] <= _GRAM_LIMIT * values[-1]:
         return _orthonormalize_slowly(x, weights)
+    factor = (vectors / np.sqrt(values)) @ vectors.T
     out = np.empty_like(x)
     run_blocks(lambda rows: np.matmul(x[rows], factor, out=out[rows]), len(x))
     return out
@@ -30,14 +31,6 @@ def orthonormalize(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _gram(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return (x * weights[:, None]).T @ x
-
-
-def _inverse_root(gram: np.ndarray) -> np.ndarray | None:
-    """``gram^(-1/2)``, or None where the Gram route would lose orthogonality."""
-    values, vectors = np.linalg.eigh(gram)
-    if values[0] <= _GRAM_LIMIT * values[-1]:
-        return None
-    return (vectors / np.sqrt(values)) @ vectors.T
 
 
 def _orthonormalize_slowly(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -83,12 +76,13 @@ def power_iteration(
     largest_shift = float(shift.max())
     slack = -np.inf
     for _ in range(max_iter):
-        gram = total(map_blocks(advance, len(h)))
-        smallest = float(np.sqrt(max(np.linalg.eigvalsh(gram)[0], 0.0)))
+        values, vectors = np.linalg.eigh(total(map_blocks(advance, len(h))))
+        smallest = float(np.sqrt(max(values[0], 0.0)))
         slack = smallest - largest_shift
-        factor = _inverse_root(gram)
-        if factor is None:
+        if values[0] <= _GRAM_LIMIT * values[-1]:
             x, factor = _orthonormalize_slowly(x, weights), np.eye(h.shape[1])
+        else:
+            factor = (vectors / np.sqrt(values)) @ vectors.T
 
         def settle(rows: slice, x: np.ndarray = x, factor: np.ndarray = factor) -> float:
             new = x[rows] @ factor

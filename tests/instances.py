@@ -1,0 +1,43 @@
+"""Every estimator in a room's ``__all__``, in the settings in which the common tests run it.
+
+A new method adds its rows here; a test fails if it has none. The third entry names house checks that a
+setting cannot pass by its definition, and why.
+"""
+
+_ABLATION = "without the joint term the labels follow the diversity term, whose scale depends on n"
+_RANDOM = "labels are filled in at random, so another table means another draw"
+
+INSTANCES = [
+    ("PCE", {}, {}),
+    ("PCE", {"self_paced": False}, {}),
+    ("PCE", {"diversity": False}, {}),
+    (
+        "PCE",
+        {"imputation": "random"},
+        {
+            "test_recovers_what_is_clear": _RANDOM,
+            "test_renaming_labels_changes_nothing": _RANDOM,
+            "test_order_of_base_clusterings_changes_nothing": _RANDOM,
+            "test_permuting_instances_permutes_the_answer": _RANDOM,
+            "test_repeated_rows_change_nothing": _RANDOM,
+            "test_column_without_labels_is_ignored": _RANDOM,
+        },
+    ),
+    (
+        "PCE",
+        {"discretize": "post", "tol": 1e-3},
+        {
+            "test_recovers_what_is_clear": _ABLATION,
+            "test_renaming_labels_changes_nothing": _ABLATION,
+            "test_order_of_base_clusterings_changes_nothing": _ABLATION,
+            "test_permuting_instances_permutes_the_answer": _ABLATION,
+            "test_repeated_rows_change_nothing": _ABLATION,
+        },
+    ),
+]
+
+# scikit-learn's checks that do not fit an estimator of labels, and why.
+NOT_FOR_LABELS = {
+    "check_clustering": "feeds feature coordinates, which the labels door refuses with a hint",
+    "check_positive_only_tag_during_fit": "feeds fractions, which are no labels",
+}

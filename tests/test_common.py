@@ -1,0 +1,201 @@
+"""What holds for every estimator: scikit-learn's checks and the house's own."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import consilience
+from consilience import consensus, multiview
+from consilience.core import blocks
+from tests.instances import INSTANCES, NOT_FOR_LABELS
+from tests.planted import planted
+
+ROOMS = {**dict.fromkeys(consensus.__all__, consensus), **dict.fromkeys(multiview.__all__, multiview)}
+
+
+def build(name, settings, **more):
+    return getattr(ROOMS[name], name)(random_state=0, **{"n_clusters": 3, **settings, **more})
+
+
+every_label_method = pytest.mark.parametrize(
+    ("name", "settings"),
+    [(name, settings) for name, settings, _ in INSTANCES if name in consensus.__all__],
+    ids=lambda value: value if isinstance(value, str) else str(value or "default"),
+)
+
+
+@pytest.fixture(autouse=True)
+def excused(request):
+    """Skip a house check that a setting cannot pass by its definition."""
+    params = getattr(getattr(request.node, "callspec", None), "params", {})
+    if "settings" in params:
+        excuses = next(
+            excuses
+            for name, settings, excuses in INSTANCES
+            if (name, settings) == (params["name"], params["settings"])
+        )
+        if reason := excuses.get(request.node.originalname):
+            pytest.skip(reason)
+
+
+@pytest.fixture
+def clear():
+    """Three clusters, five base clusterings, gaps but no noise: every method finds them."""
+    return planted(120, 5, 3, noise=0.0, missing=0.15, seed=1)
+
+
+def test_every_method_is_listed():
+    assert {name for name, _, _ in INSTANCES} == set(ROOMS)
+
+
+@parametrize_with_checks(
+    [build(name, settings) for name, settings, _ in INSTANCES],
+    expected_failed_checks=lambda estimator: (
+        NOT_FOR_LABELS if type(estimator).__name__ in consensus.__all__ else {}
+    ),
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@every_label_method
+class TestLabelMethod:
+    def test_recovers_what_is_clear(self, name, settings, clear):
+        truth, base = clear
+        model = build(name, settings).fit(base)
+        assert adjusted_rand_score(truth, model.labels_) == 1.0
+        assert model.labels_.dtype.kind == "i"
+        assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
+        if hasattr(model, "confidence_"):
+            assert model.confidence_.shape == truth.shape
+            assert model.confidence_.min() >= 0
+            assert model.confidence_.max() <= 1
+
+    def test_renaming_labels_changes_nothing(self, name, settings, clear):
+        _, base = clear
+        names = np.array(["zeta", "alpha", "mu", None], dtype=object)
+        renamed = names[base]
+        renamed[:, 1:] = base[:, 1:]
+        model, other = build(name, settings).fit(base), build(name, settings).fit(renamed.tolist())
+        assert adjusted_rand_score(model.labels_, other.labels_) == 1.0
+
+    def test_order_of_base_clusterings_changes_nothing(self, name, settings, clear):
+        _, base = clear
+        model, other = build(name, settings).fit(base), build(name, settings).fit(base[:, ::-1])
+        assert adjusted_rand_score(model.labels_, other.labels_) == 1.0
+
+    def test_permuting_instances_permutes_the_answer(self, name, settings, clear):
+        _, base = clear
+        order = np.random.default_rng(0).permutation(len(base))
+        model, other = build(name, settings).fit(base), build(name, settings).fit(base[order])
+        assert adjusted_rand_score(model.labels_[order], other.labels_) == 1.0
+
+    def test_unanimous_base_clusterings_are_returned(self, name, settings):
+        truth, base = planted(60, 4, 3, noise=0.0, missing=0.0, seed=0)
+        assert adjusted_rand_score(truth, build(name, settings).fit_predict(base)) == 1.0
+
+    def test_column_without_labels_is_ignored(self, name, settings, clear):
+        _, base = clear
+        wider = np.column_stack([base, np.full(len(base), -1)])
+        with pytest.warns(UserWarning, match="'5' .* is ignored"):
+            other = build(name, settings).fit(wider)
+        assert adjusted_rand_score(build(name, settings).fit(base).labels_, other.labels_) == 1.0
+        if hasattr(other, "weights_"):
+            assert len(other.weights_) == 6
+            assert other.weights_[5] == 0.0
+
+    def test_repeated_rows_change_nothing(self, name, settings, clear):
+        _, base = clear
+        model, other = build(name, settings).fit(base), build(name, settings).fit(np.repeat(base, 3, axis=0))
+        assert adjusted_rand_score(np.repeat(model.labels_, 3), other.labels_) == 1.0
+
+    def test_kinds_of_number_change_nothing(self, name, settings, clear):
+        _, base = clear
+        with_nan = np.where(base < 0, np.nan, base)
+        labels = build(name, settings).fit(base).labels_
+        for table in (with_nan, with_nan.astype(np.float32), base.astype(np.int8), base.tolist()):
+            assert_array_equal(build(name, settings).fit(table).labels_, labels)
+
+    def test_unseen_instance_is_an_error_that_names_its_row(self, name, settings, clear):
+        base = clear[1].copy()
+        base[7] = -1
+        with pytest.raises(ValueError, match=r"row 7\. Hint"):
+            build(name, settings).fit(base)
+
+    def test_same_seed_same_answer_whatever_the_threads(self, name, settings, monkeypatch):
+        _, base = planted(400, 5, 3, noise=0.3, missing=0.3, seed=0)
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", 50)
+        answers = []
+        for n_threads in (1, 2, 3):
+            monkeypatch.setattr(blocks, "cpu_count", lambda n_threads=n_threads: n_threads)
+            model = build(name, settings).fit(base)
+            answers.append((model.labels_, getattr(model, "objective_", None)))
+        for labels, objective in answers[1:]:
+            assert_array_equal(labels, answers[0][0])
+            assert_array_equal(objective, answers[0][1])
+
+    def test_input_and_global_random_state_are_untouched(self, name, settings, clear):
+        base = clear[1].copy()
+        base.setflags(write=False)
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        build(name, settings).set_params(random_state=None).fit(base)
+        assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+        assert_array_equal(base, clear[1])
+
+    def test_survives_pickle_and_clone(self, name, settings, clear):
+        _, base = clear
+        model = build(name, settings).fit(base)
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.labels_, model.labels_)
+        if hasattr(model, "predict"):
+            assert_array_equal(again.predict(base), model.predict(base))
+        assert_array_equal(clone(model).fit(base).labels_, model.labels_)
+
+    def test_frames_in_frames_out(self, name, settings, clear):
+        pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+        _, base = clear
+        labels = build(name, settings).fit(base).labels_
+        columns = [f"bank_{j}" for j in range(base.shape[1])]
+        ids = [f"id{p}" for p in range(len(base))]
+        pandas_frame = pd.DataFrame(base, columns=columns, index=ids)
+        for frame in (pandas_frame, pl.DataFrame(base, schema=columns)):
+            model = build(name, settings).fit(frame)
+            assert_array_equal(model.labels_, labels)
+            assert list(model.feature_names_in_) == columns
+            if hasattr(model, "imputed_"):
+                assert type(model.imputed_) is type(frame)
+                assert list(model.imputed_.columns) == columns
+        if hasattr(model, "imputed_"):
+            assert list(build(name, settings).fit(pandas_frame).imputed_.index) == ids
+
+    def test_objective_is_recorded_and_falls(self, name, settings):
+        _, base = planted(300, 6, 3, noise=0.3, missing=0.3, seed=2)
+        model = build(name, settings).fit(base)
+        if not hasattr(model, "objective_"):
+            pytest.skip("the method has no objective")
+        assert len(model.objective_) == model.n_iter_
+        steps = np.diff(model.objective_[1:])
+        assert steps.max(initial=0.0) <= 1e-8 * np.abs(model.objective_).max()
+
+    def test_bad_parameters_are_named(self, name, settings, clear):
+        with pytest.raises(ValueError, match=r"The 'n_clusters' parameter of \w+ must be an int .* Got -4"):
+            build(name, settings, n_clusters=-4).fit(clear[1])
+        assert_allclose(build(name, settings, n_clusters=np.int64(3)).fit(clear[1]).n_clusters_, 3)
+
+
+@pytest.mark.parametrize("name", sorted(ROOMS))
+def test_documented(name):
+    text = getattr(ROOMS[name], name).__doc__
+    for section in ("Parameters", "Attributes", "Notes", "References", "Examples"):
+        assert f"{section}\n" in text, f"{name} has no section {section}"
+
+
+def test_public_names_exist():
+    for name in consilience.__all__:
+        assert getattr(consilience, name) is not None
+    assert set(consensus.__all__) | set(multiview.__all__) <= set(consilience.__all__)
