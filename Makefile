@@ -38,7 +38,7 @@ lint: $(VENV)/.ready
 	$(RUN)lint-imports
 
 bench: $(VENV)/.ready
-	$(RUN)python benchmarks/bench_pce.py
+	$(RUN)python -m benchmarks.bench_pce
 
 clean:
 	rm -rf $(VENV) demo-output

@@ -132,7 +132,7 @@ class TestLabelMethod:
         monkeypatch.setattr(blocks, "BLOCK_ROWS", 50)
         answers = []
         for n_threads in (1, 2, 3):
-            monkeypatch.setattr(blocks, "cpu_count", lambda n_threads=n_threads: n_threads)
+            monkeypatch.setattr(blocks, "n_threads", lambda n_threads=n_threads: n_threads)
             model = build(name, settings).fit(base)
             answers.append((model.labels_, getattr(model, "objective_", None)))
         for labels, objective in answers[1:]:

@@ -230,13 +230,10 @@ class Partitions:
         method runs on these rows and hands its answer back through ``inverse``.
         """
         key = _row_keys(self.codes, self.n_clusters_per_partition)
-        order = np.argsort(key, kind="stable")
-        ordered = key[order]
-        first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-        group = np.cumsum(first, dtype=np.int32 if len(key) < 2**31 else np.int64) - 1
-        inverse = np.empty(len(key), dtype=np.intp)
-        inverse[order] = group
-        return Distinct(_frozen(self.codes[order[first]]), _frozen(np.bincount(group)), _frozen(inverse))
+        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        member = np.empty(len(counts), dtype=np.intp)
+        member[inverse] = np.arange(len(key))  # any row of a group will do: they are equal
+        return Distinct(_frozen(self.codes[member]), _frozen(counts), _frozen(inverse))
 
     @cached_property
     def indicator(self) -> sp.csr_array:
@@ -374,30 +371,25 @@ class Partitions:
         """A frame of the user's kind with the user's index. Only where the input was a frame or series."""
         if self.backend is None:
             raise ValueError("the input was not a frame. Hint: build a frame from the arrays yourself.")
-        data = {name: _frame_column(values, self.backend) for name, values in columns.items()}
+        data = {
+            name: values if values.dtype != object else values.tolist() for name, values in columns.items()
+        }
         native = nw.from_dict(data, backend=self.backend).to_native()
-        # Codes of other instances than these (see `encode`) have other ids.
-        if self.backend == "pandas" and self.index is not None and len(native) == self.n_instances:
-            native.index = _pandas_index(self.index)
+        if self.backend == "pandas":
+            # Codes of other instances than these (see `encode`) have other ids.
+            self._finish_pandas(native, columns, self.index if len(native) == self.n_instances else None)
         return native
 
-
-def _frame_column(values: np.ndarray, backend: Any) -> Any:
-    if values.dtype != object:
-        return values
-    if backend == "pandas" and all(value is None or _is_int64(value) for value in values):
-        import pandas as pd
-
-        # As a list, integers beside None would become floats and lose digits above 2**53.
-        return pd.array(values, dtype="Int64")
-    return values.tolist()
-
-
-def _pandas_index(ids: np.ndarray) -> Any:
-    import pandas as pd  # there already, since the input was of its kind
-
-    several_levels = ids.dtype == object and all(isinstance(value, tuple) for value in ids)
-    return pd.MultiIndex.from_tuples(ids.tolist()) if several_levels else pd.Index(ids)
+    @staticmethod
+    def _finish_pandas(frame: Any, columns: dict[str, np.ndarray], ids: np.ndarray | None) -> None:
+        pandas: Any = nw.get_native_namespace(frame)
+        for name, values in columns.items():
+            # Integers beside None became floats, which lose digits above 2**53.
+            if values.dtype == object and all(value is None or _is_int64(value) for value in values):
+                frame[name] = pandas.array(values, dtype="Int64")
+        if ids is not None:
+            several_levels = ids.dtype == object and all(isinstance(value, tuple) for value in ids)
+            frame.index = pandas.MultiIndex.from_tuples(ids.tolist()) if several_levels else ids
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -714,36 +706,27 @@ def _integers_from_floats(
 def _encode_integers(
     values: np.ndarray, missing: np.ndarray | None, negative: Negative
 ) -> tuple[np.ndarray, np.ndarray]:
-    # A column of a table in rows is scattered over memory; the passes below want it in one piece.
     boolean = values.dtype.kind == "b"
-    values = values.astype(np.int8) if boolean else np.ascontiguousarray(values)
-    low, high = int(values.min()), int(values.max())
-    below = values < 0 if low < 0 else None
-    absent = missing
-    if below is not None:
-        absent = below if missing is None else below | missing
-    if absent is not None:
-        values = np.where(absent, max(high, 0), values)
-        low = int(values.min())
-    if high < 0:
-        codes = np.full(len(values), MISSING, dtype=np.int64)
-        categories = np.empty(0, dtype=np.int64)
-    elif high - low <= 4 * len(values) + 1000:
-        # A table of the labels that occur is several times faster than sorting them.
-        shifted = values - low
-        occurs = np.zeros(high - low + 1, dtype=bool)
-        occurs[shifted if absent is None else shifted[~absent]] = True
-        categories = np.flatnonzero(occurs) + low
-        codes = (np.cumsum(occurs) - 1)[shifted]
+    if boolean:
+        values = values.astype(np.int8)
+    low, high = values.min(), values.max()
+    if int(high) - int(low) <= 4 * len(values) + 1000:
+        # A table of all labels in the range is several times faster than sorting them.
+        labels = np.arange(int(low), int(high) + 1)
+        place = values.astype(np.int64) - int(low)
     else:
-        categories, codes = np.unique(values if absent is None else values[~absent], return_inverse=True)
-        categories = categories.astype(np.int64)
-        if absent is not None:
-            partial, codes = codes, np.full(len(values), MISSING, dtype=np.int64)
-            codes[~absent] = partial
-    if absent is not None:
-        codes[absent] = MISSING
-    if negative == "noise" and below is not None:
+        labels, place = np.unique(values, return_inverse=True)
+        labels = labels.astype(np.int64)
+    if missing is not None:
+        place = np.where(missing, len(labels), place)
+    occurs = np.bincount(place, minlength=len(labels) + 1)[: len(labels)] > 0
+    kept = occurs & (labels >= 0)
+    categories = labels[kept]
+    code_of = np.full(len(labels) + 1, MISSING)
+    code_of[:-1][kept] = np.arange(len(categories))
+    codes = code_of[place]
+    if negative == "noise" and low < 0:
+        below = values < 0
         noise = np.flatnonzero(below if missing is None else below & ~missing)
         codes[noise] = len(categories) + np.arange(len(noise))
         categories = np.concatenate([categories, np.full(len(noise), MISSING)])

@@ -28,17 +28,21 @@ def plain_pce(
     authors: bool = False,
     self_paced: bool = True,
     diversity: bool = True,
+    h0: np.ndarray | None = None,
+    h_tol: float = 1e-13,
 ) -> Plain:
     """With `authors`, rotations start from identity matrices and (Y, R) restarts in every iteration, as in
-    the published program; otherwise as in consilience."""
+    the published program; otherwise as in consilience. `h0` spares the n x n start."""
     n, m = base.shape
     missing = base < 0
     ks = [base[:, i].max() + 1 for i in range(m)]
     ys = [one_hot(base[:, i], k) for i, k in enumerate(ks)]
     alpha = np.full(m, 1.0 / m)
 
-    _, vectors = np.linalg.eigh(sum(y @ y.T for y in ys) / m)
-    h = vectors[:, ::-1][:, :c]
+    h = h0
+    if h is None:
+        _, vectors = np.linalg.eigh(sum(y @ y.T for y in ys) / m)
+        h = vectors[:, ::-1][:, :c]
     labels, r = rotation_from(h, start)
     init_labels = labels
     rs = [np.eye(k, c) if authors else svd_polar(y.T @ h) for y, k in zip(ys, ks, strict=True)]
@@ -57,7 +61,7 @@ def plain_pce(
             v = np.array([1.0 if 2 * x <= lam else lam / (2 * x) for x in loss])
         s = sum(a * y @ q for a, y, q in zip(alpha, ys, rs, strict=True))
         y_hot = one_hot(labels, c)
-        h = h_step(h, np.diag(v**2), gamma, gamma * y_hot @ r.T + np.diag(v**2) @ s)
+        h = h_step(h, v**2, gamma, gamma * y_hot @ r.T + v[:, None] ** 2 * s, h_tol)
         for i in range(m):
             others = sum(alpha[j] * ys[j] @ rs[j] for j in range(m) if j != i) if diversity else 0 * h
             norms = 0.5 * alpha[i] * (rs[i] ** 2).sum(axis=1)
@@ -102,13 +106,12 @@ def losses(ys, rs, alpha, h, diversity):
     return (h**2 - 2 * h * s).sum(axis=1) + own
 
 
-def h_step(h, v2, gamma, c):
+def h_step(h, v2, gamma, c, tol):
     """min tr(H' D H) - 2 tr(H' C) over orthonormal H, D = V^2 + gamma I, to a fixed point."""
-    d = v2 + gamma * np.eye(len(h))
-    mu = 1.0 + gamma
+    mu, d = 1.0 + gamma, v2[:, None] + gamma
     for _ in range(20000):
-        previous, h = h, svd_polar(mu * h - d @ h + c)
-        if np.abs(h - previous).max() < 1e-13:
+        previous, h = h, svd_polar((mu - d) * h + c)
+        if np.abs(h - previous).max() < tol:
             break
     return h
 
@@ -133,14 +136,14 @@ def alpha_step(ys, rs, h, v, diversity):
 
 def rotation_pass(ys, rs, alpha, h, v, diversity):
     rs = list(rs)
-    v2 = np.diag(v**2)
+    v2 = v[:, None] ** 2
     for i, y in enumerate(ys):
         others = sum(alpha[j] * ys[j] @ rs[j] for j in range(len(ys)) if j != i) if diversity else 0 * h
-        k = y.T @ v2 @ (h - others)
+        k = y.T @ (v2 * (h - others))
         if k.shape[0] <= k.shape[1]:
             rs[i] = svd_polar(k)
             continue
-        own = alpha[i] * y.T @ v2 @ y
+        own = alpha[i] * y.T @ (v2 * y)
         shift = own.max() - np.diag(own)
         for _ in range(10):  # not to the end: it can take thousands of steps, and each is already a descent
             x = shift[:, None] * rs[i] + k

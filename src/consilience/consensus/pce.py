@@ -93,7 +93,7 @@ def pce(
     alpha = np.full(m, 1.0 / m)
     table = _start_rotations(codes, offsets, w, h, alpha, diversity)
 
-    lam = None
+    lam, growths_left = None, _N_GROWTHS if self_paced else 0
     objective: list[float] = []
     certified, converged = True, False
     for iteration in range(max_iter):
@@ -101,7 +101,7 @@ def pce(
         if lam is None:
             lam = _start_age(loss, w) if self_paced else 0.0
         v = _update_reliability(loss, lam) if self_paced else np.ones(len(loss))
-        h, proven = _update_embedding(h, s, v, w, y, rotation, gamma)
+        h, proven = _update_embedding(h, s, v, w, y, rotation, gamma, max(0.1 * tol, 1e-7))
         moments, sums, energy = _impute(codes, missing, offsets, table, alpha, h, v, w, diversity)
         alpha = _update_weights(moments, sums, offsets, table, diversity)
         table = _update_rotations(moments, sums, offsets, table, alpha, diversity)
@@ -118,12 +118,13 @@ def pce(
         certified &= proven
         if progress:
             progress(iteration + 1, objective[-1])
-        aging = self_paced and iteration < _N_GROWTHS
-        if not aging and moved <= tol * n and _settled(objective, tol):
+        if growths_left == 0 and moved <= tol * n and _settled(objective, tol):
             converged = True
             break
-        if aging:
-            lam *= _GROWTH
+        # Easy instances come first so that they settle the labels; then there is nothing to wait for.
+        growths = growths_left if joint and moved < tol * n else min(growths_left, 1)
+        lam *= _GROWTH**growths
+        growths_left -= growths
 
     if not joint:
         found = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
@@ -150,7 +151,7 @@ def _start_rotations(
 
 def _start_age(loss: np.ndarray, w: np.ndarray) -> float:
     """lambda such that the most reliable tenth of the instances starts with v = 1."""
-    order = np.argsort(loss, kind="stable")
+    order = np.argsort(loss)
     rank = max(int(w.sum()) // 10, 1)
     lam = 2.0 * loss[order[np.searchsorted(np.cumsum(w[order]), rank)]]
     # All weights would be zero if that tenth were fitted exactly.
@@ -198,6 +199,7 @@ def _update_embedding(
     y: np.ndarray,
     rotation: np.ndarray,
     gamma: float,
+    tol: float,
 ) -> tuple[np.ndarray, bool]:
     """Eq. (7): min tr(H^T D H) - 2 tr(H^T C), D = V^2 + gamma I, C = gamma Y R^T + V^2 S. Overwrites `s`."""
     v2 = v * v
@@ -209,7 +211,7 @@ def _update_embedding(
             s[rows] += (gamma * rotation.T)[y[rows]]
 
     run_blocks(one, len(s))
-    result = power_iteration(h, s, shift, w, tol=1e-7, max_iter=100)
+    result = power_iteration(h, s, shift, w, tol=tol, max_iter=100)
     return result.h, result.slack >= -1e-9
 
 

@@ -13,9 +13,10 @@ def log_shares(together: np.ndarray, average: np.ndarray) -> np.ndarray:
     """Log of the shares in which the members of each cluster (row) carry each label (column).
 
     Smoothed by one member that behaves like the average, so that no share is zero and a small cluster says
-    little.
+    little. A label that nobody carries gets the least number instead of zero, whose log is infinite.
     """
-    return np.log((together + average) / (together.sum(axis=1, keepdims=True) + 1.0))
+    shares = (together + average) / (together.sum(axis=1, keepdims=True) + 1.0)
+    return np.log(np.maximum(shares, np.finfo(float).tiny))
 
 
 def votes(
@@ -44,7 +45,7 @@ def complete_labels(
     sizes = np.diag(pairs)
     shares = np.empty((len(pairs), int(offsets[-1])))
     for lo, hi in pairwise(offsets.tolist()):
-        shares[:, lo:hi] = log_shares(pairs[:, lo:hi], sizes[lo:hi] / sizes[lo:hi].sum())
+        shares[:, lo:hi] = log_shares(pairs[:, lo:hi], sizes[lo:hi] / max(sizes[lo:hi].sum(), 1.0))
     out = np.empty_like(codes)
 
     def one(rows: slice) -> None:

@@ -45,7 +45,7 @@ def spectral_rotation(
     """
     norms = np.sqrt(np.einsum("pd,pd->p", h, h))
     unit = h / np.maximum(norms, 1e-12 * norms.max())[:, None]  # a zero row stays zero instead of NaN
-    order = np.argsort(norms, kind="stable")
+    order = np.argsort(norms)
     reach = np.cumsum(weights[order])
     if starts is None:
         starts = order[np.searchsorted(reach, rng.random_sample(n_init) * reach[-1], side="right")]
@@ -101,7 +101,9 @@ def fill_empty_clusters(labels: np.ndarray, fit: np.ndarray, n_clusters: int) ->
     labels = labels.copy()
     worst_first = iter(np.argsort(fit, kind="stable"))
     for q in empty:
-        p = next(p for p in worst_first if sizes[labels[p]] > 1)
+        p = next((p for p in worst_first if sizes[labels[p]] > 1), None)
+        if p is None:
+            break
         sizes[labels[p]] -= 1
         labels[p] = q
         sizes[q] = 1

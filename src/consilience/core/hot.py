@@ -8,7 +8,8 @@ in a stacked table that has a row per cluster of any base.
 import numpy as np
 from numba import njit
 
-_compiled = njit(nogil=True, cache=True, fastmath=True)
+# Sums may be reordered for speed; infinities keep their meaning.
+_compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled

@@ -3,39 +3,35 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.tables import total
 
-# Below this ratio of extreme Gram eigenvalues (condition number 1e6) the Gram route loses orthogonality.
-_GRAM_LIMIT = 1e-12
+# Ratios of extreme Gram eigenvalues. Below the first (condition number 1e3) one pass through the Gram matrix
+# leaves a residual above 1e-10 and a second one is needed; below the other, the Gram matrix is useless.
+_ONE_PASS, _TWO_PASSES = 1e-6, 1e-9
 
 
 def polar_factor(matrix: np.ndarray) -> np.ndarray:
     """Nearest matrix with orthonormal columns (rows, where it is wide): ``U V^T`` of the thin SVD."""
-    left, _, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return left @ right
 
 
 def orthonormalize(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Polar factor of a tall matrix under row weights: ``X (X^T W X)^(-1/2)``, so that ``H^T W H = I``."""
     values, vectors = np.linalg.eigh(total(map_blocks(lambda rows: _gram(x[rows], weights[rows]), len(x))))
-    if values[0] <= _GRAM_LIMIT * values[-1]:
-        return _orthonormalize_slowly(x, weights)
+    if values[0] <= _TWO_PASSES * values[-1]:
+        root = np.sqrt(weights)[:, None]
+        return polar_factor(x * root) / root
     factor = (vectors / np.sqrt(values)) @ vectors.T
     out = np.empty_like(x)
     run_blocks(lambda rows: np.matmul(x[rows], factor, out=out[rows]), len(x))
-    return out
+    return out if values[0] > _ONE_PASS * values[-1] else orthonormalize(out, weights)
 
 
 def _gram(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return (x * weights[:, None]).T @ x
-
-
-def _orthonormalize_slowly(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    root = np.sqrt(weights)[:, None]
-    return polar_factor(x * root) / root
 
 
 class PowerIteration(NamedTuple):
@@ -79,8 +75,8 @@ def power_iteration(
         values, vectors = np.linalg.eigh(total(map_blocks(advance, len(h))))
         smallest = float(np.sqrt(max(values[0], 0.0)))
         slack = smallest - largest_shift
-        if values[0] <= _GRAM_LIMIT * values[-1]:
-            x, factor = _orthonormalize_slowly(x, weights), np.eye(h.shape[1])
+        if values[0] <= _ONE_PASS * values[-1]:
+            x, factor = orthonormalize(x, weights), np.eye(h.shape[1])
         else:
             factor = (vectors / np.sqrt(values)) @ vectors.T
 

@@ -16,8 +16,10 @@ from consilience.core.blocks import BLOCK_ROWS, map_blocks, run_blocks
 def indicator(codes: np.ndarray, offsets: np.ndarray) -> sp.csr_array:
     """Stacked one-hot table of codes: one entry per observed label."""
     observed = codes >= 0
-    columns = (codes + offsets[:-1])[observed]
-    pointers = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
+    # 32-bit indices where they suffice: half the memory, and scikit-learn accepts no others.
+    index = np.int32 if codes.size < 2**31 else np.int64
+    columns = (codes + offsets[:-1].astype(index))[observed]
+    pointers = np.concatenate([[0], np.cumsum(observed.sum(axis=1))]).astype(index)
     return sp.csr_array((np.ones(len(columns)), columns, pointers), shape=(len(codes), int(offsets[-1])))
 
 
