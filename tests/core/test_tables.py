@@ -68,7 +68,7 @@ def test_gather_and_scatter_are_transposes():
 
 
 def test_blocks_grow_with_the_table_of_pairs():
-    assert tables.rows_per_block(np.array([0, 3, 6])) == blocks.BLOCK_ROWS
+    assert tables.rows_per_block(np.array([0, 3, 6])) == blocks.BLOCK_ROWS // 2
     assert tables.rows_per_block(np.array([0, 1000, 2000])) == 2000**2 // 2
 
 

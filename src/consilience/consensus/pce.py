@@ -101,7 +101,7 @@ def pce(
         if lam is None:
             lam = _start_age(loss, w) if self_paced else 0.0
         v = _update_reliability(loss, lam) if self_paced else np.ones(len(loss))
-        h, proven = _update_embedding(h, s, v, w, y, rotation, gamma, max(0.1 * tol, 1e-7))
+        h, proven = _update_embedding(h, s, v, w, y, rotation, gamma, max(0.01 * tol, 1e-7))
         moments, sums, energy = _impute(codes, missing, offsets, table, alpha, h, v, w, diversity)
         alpha = _update_weights(moments, sums, offsets, table, diversity)
         table = _update_rotations(moments, sums, offsets, table, alpha, diversity)
@@ -118,11 +118,11 @@ def pce(
         certified &= proven
         if progress:
             progress(iteration + 1, objective[-1])
-        if growths_left == 0 and moved <= tol * n and _settled(objective, tol):
+        if growths_left == 0 and moved <= 0.1 * tol * n and _settled(objective, tol):
             converged = True
             break
         # Easy instances come first so that they settle the labels; then there is nothing to wait for.
-        growths = growths_left if joint and moved < tol * n else min(growths_left, 1)
+        growths = growths_left if joint and moved < 0.1 * tol * n else min(growths_left, 1)
         lam *= _GROWTH**growths
         growths_left -= growths
 
@@ -374,8 +374,9 @@ class PCE(LabelsMixin, BaseEstimator):
         An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=100
         Limit of outer iterations.
-    tol : float, default=1e-4
-        Stop when the objective decreases by less than this share and fewer instances than this share move.
+    tol : float, default=1e-3
+        Stop when the objective decreases by less than this share and less than a tenth of this share of the
+        instances move.
     verbose : int, default=0
         Print the objective of every iteration to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -486,7 +487,7 @@ class PCE(LabelsMixin, BaseEstimator):
         discretize: str = "joint",
         unobserved: str = "error",
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:

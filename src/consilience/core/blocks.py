@@ -25,7 +25,8 @@ def map_blocks(function: Callable[[slice], T], n_rows: int, *, block_rows: int |
     """
     size = block_rows or BLOCK_ROWS
     blocks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    workers = n_threads() if len(blocks) > 2 else 1
+    # With fewer blocks, handing them to threads takes longer than working on them.
+    workers = n_threads() if len(blocks) > 7 else 1
     if workers == 1:
         yield from map(function, blocks)
         return

@@ -10,9 +10,9 @@ from consilience.core.blocks import map_blocks
 from consilience.core.stiefel import polar_factor
 from consilience.core.tables import scatter
 
-# Rotation starts are compared on at most this many rows: a c x c rotation needs no more, and each start
-# would otherwise cost c passes over all rows.
-_SAMPLE_ROWS = 20_000
+# Several starts are compared on at most this many rows (more for very many clusters): a c x c rotation needs no
+# more, and each start would otherwise cost c passes over all rows.
+_SAMPLE_ROWS = 5_000
 _MAX_SWEEPS = 21
 
 
@@ -49,10 +49,11 @@ def spectral_rotation(
     reach = np.cumsum(weights[order])
     if starts is None:
         starts = order[np.searchsorted(reach, rng.random_sample(n_init) * reach[-1], side="right")]
-    if len(h) > _SAMPLE_ROWS:
-        places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
+    n_sampled = max(_SAMPLE_ROWS, 50 * h.shape[1])
+    if len(h) > n_sampled and len(starts) > 1:
+        places = (np.arange(n_sampled) + 0.5) / n_sampled * reach[-1]
         sample = unit[order[np.searchsorted(reach, places, side="right")]]
-        sample_weights = np.ones(_SAMPLE_ROWS)
+        sample_weights = np.ones(n_sampled)
     else:
         sample, sample_weights = unit, weights
     usable = np.einsum("pd,pd->p", sample, sample) > 0.5

@@ -163,3 +163,30 @@ def complete(codes, labels, offsets, log_shares, out):  # type: ignore[no-untype
                 if score[q] > score[best]:
                     best = q
             out[p, i] = best - lo
+
+
+@_compiled
+def group(keys, slots, values, counts, inverse):  # type: ignore[no-untyped-def]
+    """Number the distinct keys in the order of their first occurrence; returns how many there are.
+
+    A hash table with linear probing: ``slots`` is its memory, -1 where free, a power of two long and longer
+    than ``keys``. Fills ``values`` and ``counts`` from the front, and ``inverse`` for every key.
+    """
+    mask = np.uint64(len(slots) - 1)
+    found = 0
+    for p in range(len(keys)):
+        key = keys[p]
+        # Fibonacci hashing: the high bits of the product depend on all bits of the key.
+        place = ((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
+        while slots[place] >= 0 and values[slots[place]] != key:
+            place = (place + np.uint64(1)) & mask
+        number = slots[place]
+        if number < 0:
+            number = found
+            slots[place] = number
+            values[number] = key
+            counts[number] = 0
+            found += 1
+        counts[number] += 1
+        inverse[p] = number
+    return found

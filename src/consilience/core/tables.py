@@ -57,8 +57,11 @@ def contingency(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> 
 
 
 def rows_per_block(offsets: np.ndarray) -> int:
-    """Block size at which filling a table of cluster pairs costs more than adding it up."""
-    return max(BLOCK_ROWS, int(offsets[-1]) ** 2 // (len(offsets) - 1))
+    """Block size at which filling a table of cluster pairs costs more than adding it up.
+
+    Smaller than usual otherwise: such passes do several times the work a row.
+    """
+    return max(BLOCK_ROWS // 2, int(offsets[-1]) ** 2 // (len(offsets) - 1))
 
 
 def mirror(upper: np.ndarray) -> np.ndarray:
