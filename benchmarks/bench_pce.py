@@ -76,7 +76,7 @@ def against_plain():
                 return pce(codes, counts, offsets, 10, **settings | more)
 
         def to_the_end():
-            return ours(tol=1e-3, max_iter=100)  # noqa: B023 - called before the loop goes on
+            return ours(tol=1e-3, max_iter=100)
 
         def plain(base=base, h0=h0):
             with threadpool_limits(1, user_api="blas"):  # in threads, its small SVDs are many times slower

@@ -391,6 +391,12 @@ def test_more_clusters_than_instances():
         PCE(3).fit([[0, 1], [1, 0]])
 
 
+def test_a_column_of_ids_is_refused_by_name():
+    base = np.column_stack([np.arange(12_000), np.arange(12_000) % 3])
+    with pytest.raises(ValueError, match=r"'0' alone has 12000\. Hint: leave out columns that are ids"):
+        PCE(3).fit(base)
+
+
 def test_one_base_clustering_is_returned():
     _, base = planted(100, 1, 4, noise=0.0, missing=0.0, seed=0)
     assert adjusted_rand_score(PCE(4, random_state=0).fit_predict(base), base[:, 0]) == 1.0

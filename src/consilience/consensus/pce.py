@@ -25,6 +25,8 @@ from consilience.core.stiefel import polar_factor, power_iteration
 from consilience.core.tables import contingency, gather, mirror, rows_per_block, scatter
 from consilience.partitions import MISSING, Partitions
 
+# The solver keeps a table of all pairs of base clusters, which beyond this many would not fit in memory.
+_MAX_BASE_CLUSTERS = 10_000
 # The age parameter grows by this factor after each of the first iterations, and then stays.
 _GROWTH, _N_GROWTHS = 1.1, 9
 
@@ -516,6 +518,7 @@ class PCE(LabelsMixin, BaseEstimator):
             There for scikit-learn's interface.
         """
         partitions = self._read_labels(X, self.unobserved)
+        _check_size(partitions)
         rng = random_source(self.random_state)
         known = partitions if partitions.seen.all() else partitions.take(partitions.seen)
         if self.imputation == "random":
@@ -614,6 +617,17 @@ class PCE(LabelsMixin, BaseEstimator):
         out = np.full((len(seen), *values.shape[1:]), otherwise, dtype=values.dtype)
         out[seen] = values
         return out
+
+
+def _check_size(partitions: Partitions) -> None:
+    ks = partitions.n_clusters_per_partition
+    if ks.sum() > _MAX_BASE_CLUSTERS:
+        most = int(ks.argmax())
+        raise ValueError(
+            f"the base clusterings have {ks.sum()} clusters in all, PCE takes at most {_MAX_BASE_CLUSTERS}; "
+            f"{partitions.names[most]!r} alone has {ks[most]}. Hint: leave out columns that are ids rather "
+            "than labels, and read noise labels as missing if there are many."
+        )
 
 
 def _fill_randomly(partitions: Partitions, rng: np.random.RandomState) -> np.ndarray:

@@ -10,8 +10,8 @@ from consilience.core.blocks import map_blocks
 from consilience.core.stiefel import polar_factor
 from consilience.core.tables import scatter
 
-# Several starts are compared on at most this many rows (more for very many clusters): a c x c rotation needs no
-# more, and each start would otherwise cost c passes over all rows.
+# Several starts are compared on at most this many rows (more for very many clusters): a c x c rotation needs
+# no more, and each start would otherwise cost c passes over all rows.
 _SAMPLE_ROWS = 5_000
 _MAX_SWEEPS = 21
 

@@ -7,7 +7,7 @@ import numpy as np
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 
-# Large enough that most repetitions fall into one block, small enough for its hash table to stay in the cache.
+# Large enough that most repetitions fall into one block, small enough for a hash table in the cache.
 _GROUP_ROWS = 2**15
 
 
