@@ -6,9 +6,8 @@ instance. Everything behind the door works on `Partitions`; every data error is 
 
 from __future__ import annotations
 
-import difflib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -18,15 +17,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from consilience._values import id_array, is_missing, object_array
+from consilience._label_tables import (
+    MISSING,
+    LabelTable,
+    Negative,
+    did_you_mean,
+    encode_column,
+    is_int64,
+    is_negative,
+    plain,
+    read_table,
+    rows_text,
+)
 from consilience.core.coassociation import coassociation
 from consilience.core.grouping import group
 from consilience.core.tables import indicator
 
-Negative = Literal["missing", "noise"]
-MISSING = -1
+__all__ = ["MISSING", "Distinct", "Partitions"]
+
 _UNKNOWN = -2  # only inside `encode`
-_EXACT = 2.0**53  # from here on, floats skip integers
 
 
 class Distinct(NamedTuple):
@@ -125,13 +134,13 @@ class Partitions:
                     f"The 'negative' parameter must be 'missing' or 'noise'. Got {negative!r} instead. "
                     "Hint: use 'noise' for the -1 of HDBSCAN or DBSCAN."
                 )
-            table = cls._build(_read(labels, index), negative)
+            table = cls._build(read_table(labels, index), negative)
         if unobserved == "error":
             table._require_observed()
         return table
 
     @classmethod
-    def _build(cls, table: _Table, negative: Negative) -> Partitions:
+    def _build(cls, table: LabelTable, negative: Negative) -> Partitions:
         n_rows = len(table.columns[0])
         if len(table.columns) > 10 * n_rows:
             warnings.warn(
@@ -143,7 +152,7 @@ class Partitions:
             )
         codes, categories, kept = [], [], []
         for j, (name, values) in enumerate(zip(table.names, table.columns, strict=True)):
-            column, names_of_clusters = _encode(values, negative, name, table.ids)
+            column, names_of_clusters = encode_column(values, negative, name, table.ids)
             if len(names_of_clusters):
                 codes.append(column)
                 categories.append(names_of_clusters)
@@ -181,7 +190,7 @@ class Partitions:
         empty = np.flatnonzero(~self.seen)
         if len(empty):
             raise ValueError(
-                f"no base clustering saw {_rows_text(empty, self.index)}. "
+                f"no base clustering saw {rows_text(empty, self.index)}. "
                 "Hint: remove these instances, or choose what to do with them by the estimator's "
                 "'unobserved' parameter ('noise' or 'largest')."
             )
@@ -298,10 +307,10 @@ class Partitions:
             if name not in coded:
                 continue
             new, labels_of_new = coded[name]
-            known = {_plain(value): code for code, value in enumerate(self.categories[i])}
+            known = {plain(value): code for code, value in enumerate(self.categories[i])}
             # An instance in no cluster is no member of any known one, so noise becomes missing.
             translate = [
-                MISSING if _is_negative(value) else known.get(_plain(value), _UNKNOWN)
+                MISSING if is_negative(value) else known.get(plain(value), _UNKNOWN)
                 for value in labels_of_new
             ]
             codes[:, i] = translated = np.array([*translate, MISSING])[new]
@@ -309,8 +318,8 @@ class Partitions:
             if len(strange):
                 value = labels_of_new[new[strange[0]]]
                 raise ValueError(
-                    f"base clustering {name!r} has no cluster {_plain(value)!r}, found in "
-                    f"{_rows_text(strange, ids)}. Hint: mark labels that were not there when the "
+                    f"base clustering {name!r} has no cluster {plain(value)!r}, found in "
+                    f"{rows_text(strange, ids)}. Hint: mark labels that were not there when the "
                     "model was fitted as missing, or fit again with them."
                 )
         return codes
@@ -322,7 +331,7 @@ class Partitions:
             columns = zip(labels.names, labels.codes.T, labels.categories, strict=True)
             coded = {name: (codes, categories) for name, codes, categories in columns}
             return coded, labels.n_instances, labels.index
-        table = _read(labels, None)
+        table = read_table(labels, None)
         names: Sequence[str] = table.names
         if table.named:
             self._require_known(names)
@@ -334,7 +343,7 @@ class Partitions:
                 )
             names = self.column_names
         coded = {
-            name: _encode(values, "missing", name, table.ids)
+            name: encode_column(values, "missing", name, table.ids)
             for name, values in zip(names, table.columns, strict=True)
             if name in self.names
         }
@@ -343,9 +352,7 @@ class Partitions:
     def _require_known(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.column_names:
-                raise ValueError(
-                    f"unknown base clustering {name!r}. {_did_you_mean(name, self.column_names)}"
-                )
+                raise ValueError(f"unknown base clustering {name!r}. {did_you_mean(name, self.column_names)}")
 
     def decode(self, codes: np.ndarray) -> Any:
         """A table of codes in the user's own label names and the user's own kind of table.
@@ -387,7 +394,7 @@ class Partitions:
         pandas: Any = nw.get_native_namespace(frame)
         for name, values in columns.items():
             # Integers beside None became floats, which lose digits above 2**53.
-            if values.dtype == object and all(value is None or _is_int64(value) for value in values):
+            if values.dtype == object and all(value is None or is_int64(value) for value in values):
                 frame[name] = pandas.array(values, dtype="Int64")
         if ids is not None:
             several_levels = ids.dtype == object and all(isinstance(value, tuple) for value in ids)
@@ -421,382 +428,6 @@ def _row_keys(codes: np.ndarray, n_clusters: np.ndarray) -> np.ndarray:
     return key
 
 
-# --- reading the user's table -------------------------------------------------------------------------------
-
-
-class _Table(NamedTuple):
-    """What every kind of input is turned into first: columns of one length, still in the user's labels."""
-
-    columns: list[Any]  # 1-D arrays or narwhals series
-    names: list[str]
-    ids: np.ndarray | None
-    backend: Any
-    named: bool
-
-
-def _read(labels: Any, index: str | Sequence[Any] | None) -> _Table:
-    if sp.issparse(labels):
-        raise TypeError("labels cannot be a sparse matrix. Hint: labels.toarray(), with -1 for missing.")
-    if nw.dependencies.is_polars_lazyframe(labels):
-        raise TypeError("labels cannot be a lazy frame. Hint: labels.collect().")
-    if isinstance(index, str) and not nw.dependencies.is_into_dataframe(labels):
-        raise ValueError(
-            f"index={index!r} names a column, but the labels are not a frame. Hint: pass the ids themselves."
-        )
-    if isinstance(labels, Mapping):
-        table = _read_columns(list(labels.values()), [str(name) for name in labels])
-    elif nw.dependencies.is_into_dataframe(labels):
-        table = _read_frame(labels, index if isinstance(index, str) else None)
-    elif _is_list_of_series(labels):
-        names = [getattr(column, "name", None) for column in labels]
-        table = _read_columns(
-            list(labels), [str(j) if name in (None, "") else str(name) for j, name in enumerate(names)]
-        )
-    else:
-        table = _read_array(labels)
-    if index is not None and not isinstance(index, str):
-        ids = np.asarray(index) if hasattr(index, "__array__") else id_array(list(index))
-        if ids.ndim != 1:
-            raise ValueError(f"'index' has {ids.ndim} dimensions. Hint: one id per row.")
-        if len(ids) != len(table.columns[0]):
-            raise ValueError(
-                f"'index' has {len(ids)} ids for {len(table.columns[0])} rows. Hint: one id per row."
-            )
-        table = table._replace(ids=ids)
-    if len(set(table.names)) < len(table.names):
-        twice = next(name for name in table.names if table.names.count(name) > 1)
-        raise ValueError(f"two base clusterings are named {twice!r}. Hint: give every column its own name.")
-    if table.ids is not None:
-        _require_ids(table.ids, "the table")
-    return table
-
-
-def _is_list_of_series(labels: Any) -> bool:
-    return (
-        isinstance(labels, (list, tuple))
-        and len(labels) > 0
-        and all(nw.dependencies.is_into_series(column) or isinstance(column, Mapping) for column in labels)
-    )
-
-
-def _read_frame(labels: Any, id_column: str | None) -> _Table:
-    try:
-        frame = nw.from_native(labels, eager_only=True)
-    except nw.exceptions.DuplicateError as error:
-        twice = " ".join(str(error).split())
-        raise ValueError(
-            f"two base clusterings have one name ({twice}). Hint: give every column its own name."
-        ) from error
-    # Not by name: pandas also has columns named by numbers and tuples.
-    columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
-    index = None
-    if id_column is not None:
-        if id_column not in columns:
-            known = [str(name) for name in columns]
-            raise ValueError(f"the frame has no column {id_column!r}. {_did_you_mean(id_column, known)}")
-        index = columns.pop(id_column).to_numpy()
-    elif nw.dependencies.is_pandas_dataframe(labels):
-        index = _pandas_ids(labels)
-    if frame.shape[0] == 0 or not columns:
-        raise _empty_table((frame.shape[0], len(columns)))
-    names = [str(name) for name in columns]
-    return _Table(list(columns.values()), names, index, frame.implementation.value, named=True)
-
-
-def _pandas_ids(frame: Any) -> np.ndarray | None:
-    counted = type(frame.index).__name__ == "RangeIndex" and frame.index.start == 0 and frame.index.step == 1
-    return None if counted else np.asarray(frame.index)
-
-
-def _read_columns(columns: list[Any], names: list[str]) -> _Table:
-    """Separate columns: joined by id where they carry ids, else by position."""
-    if not columns:
-        raise _empty_table((0, 0))
-    by_id = [_ids_and_values(column, name) for column, name in zip(columns, names, strict=True)]
-    backend = next((_backend_of(column) for column in columns if _backend_of(column)), None)
-    if all(ids is not None for ids, _ in by_id):
-        joined, index = _outer_join(by_id, names)
-        return _Table(joined, names, index, backend, named=True)
-    if any(ids is not None for ids, _ in by_id):
-        bare = next(name for name, (ids, _) in zip(names, by_id, strict=True) if ids is None)
-        raise ValueError(
-            f"base clustering {bare!r} has no ids while others have. "
-            "Hint: give all of them as series with an index (or as mappings), or none."
-        )
-    lengths = [len(values) for _, values in by_id]
-    if len(set(lengths)) > 1:
-        j = next(j for j, length in enumerate(lengths) if length != lengths[0])
-        raise ValueError(
-            f"base clustering {names[j]!r} has {lengths[j]} labels, {names[0]!r} has {lengths[0]}. "
-            "Hint: use series with an index (or {id: label} mappings) to join by id, or mark missing entries."
-        )
-    if lengths[0] == 0:
-        raise _empty_table((0, len(columns)))
-    return _Table([values for _, values in by_id], names, None, backend, named=True)
-
-
-def _backend_of(column: Any) -> str | None:
-    if not nw.dependencies.is_into_series(column):
-        return None
-    return str(nw.from_native(column, series_only=True).implementation.value)
-
-
-def _ids_and_values(column: Any, name: str) -> tuple[np.ndarray | None, Any]:
-    if isinstance(column, Mapping):
-        return id_array(list(column)), object_array(list(column.values()))
-    if nw.dependencies.is_pandas_series(column):
-        return np.asarray(column.index), nw.from_native(column, series_only=True)
-    if nw.dependencies.is_into_series(column):
-        return None, nw.from_native(column, series_only=True)
-    if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
-        raise TypeError(
-            f"base clustering {name!r} is {column!r}, not a column of labels. Hint: a dict has one array, "
-            "series or {id: label} mapping per base clustering."
-        )
-    if isinstance(column, np.ma.MaskedArray):
-        column = _unmasked(column)
-    values = column if isinstance(column, np.ndarray) else object_array(list(column))
-    if values.ndim != 1:
-        raise ValueError(f"base clustering {name!r} is not one-dimensional. Hint: one array per key.")
-    return None, values
-
-
-def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[Any], np.ndarray]:
-    first = parts[0][0]
-    if all(len(ids) == len(first) and np.array_equal(ids, first) for ids, _ in parts):
-        if len(first) == 0:
-            raise _empty_table((0, len(parts)))
-        return [values for _, values in parts], first
-    position: dict[Any, int] = {}
-    for name, (ids, _) in zip(names, parts, strict=True):
-        _require_ids(ids, f"base clustering {name!r}")
-        for key in ids.tolist():
-            position.setdefault(key, len(position))
-    columns = []
-    for ids, values in parts:
-        column = np.full(len(position), None, dtype=object)
-        where = np.fromiter((position[key] for key in ids.tolist()), dtype=np.intp, count=len(ids))
-        column[where] = object_array(values.to_list()) if isinstance(values, nw.Series) else values
-        columns.append(column)
-    return columns, id_array(list(position))
-
-
-def _read_array(labels: Any) -> _Table:
-    if isinstance(labels, (str, bytes)) or not (isinstance(labels, Iterable) or hasattr(labels, "__array__")):
-        raise TypeError(
-            f"labels must be a table, got {labels!r}. Hint: an array, nested list, frame or dict of columns; "
-            "read a file first."
-        )
-    if isinstance(labels, np.ma.MaskedArray):
-        labels = _unmasked(labels)
-    if isinstance(labels, (list, tuple)):
-        _require_rectangular(labels)
-    array = np.asarray(labels) if hasattr(labels, "__array__") else _nested_array(labels)
-    if array.shape == (0,):
-        raise _empty_table((0, 0))
-    if array.ndim != 2:
-        shape = "x".join(map(str, array.shape)) or "a scalar"
-        reshape = (
-            "Reshape your data: one base clustering is labels.reshape(-1, 1)"
-            if array.ndim == 1
-            else "one row per instance, one column per base clustering"
-        )
-        raise ValueError(f"Expected 2D array of labels, got {array.ndim}D ({shape}). Hint: {reshape}.")
-    if 0 in array.shape:
-        raise _empty_table(array.shape)
-    if np.iscomplexobj(array):
-        raise ValueError("Complex data not supported. Hint: labels are integers, strings or categories.")
-    names = [str(j) for j in range(array.shape[1])]
-    return _Table([array[:, j] for j in range(array.shape[1])], names, None, None, named=False)
-
-
-def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
-    # Not filled(None): NumPy takes that for "the default filler", which is the label '?'.
-    values = np.ma.getdata(array).astype(object)
-    values[np.ma.getmaskarray(array)] = None
-    return values
-
-
-def _nested_array(labels: Any) -> np.ndarray:
-    rows = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else row for row in labels]
-    array = np.array(rows)
-    # Numbers beside strings would all become strings, and large integers beside NaN would lose digits.
-    if array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any())):
-        array = np.array(rows, dtype=object)
-    return array
-
-
-def _require_rectangular(rows: Sequence[Any]) -> None:
-    lengths = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else -1 for row in rows]
-    ragged = next((p for p, length in enumerate(lengths) if length != lengths[0]), None)
-    if ragged is not None:
-        raise ValueError(
-            f"row {ragged} has {max(lengths[ragged], 1)} labels, row 0 has {max(lengths[0], 1)}. "
-            "Hint: every row needs an entry for every base clustering; use None where it is missing."
-        )
-
-
-def _empty_table(shape: tuple[int, ...]) -> ValueError:
-    n_rows, n_columns = shape
-    what = "0 sample(s)" if n_rows == 0 else "0 feature(s)"
-    return ValueError(
-        f"Found array with {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required. "
-        "Hint: labels need at least one row (instance) and one column (base clustering)."
-    )
-
-
-# --- from labels to codes -----------------------------------------------------------------------------------
-
-
-def _encode(
-    values: Any, negative: Negative, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0..k-1 (-1 = missing) of one column, and the sorted labels they stand for."""
-    missing = None
-    if isinstance(values, nw.Series):
-        values, missing = _from_series(values)
-    if values.dtype.kind == "f":
-        values, missing = _integers_from_floats(values, name, index)
-    if values.dtype.kind == "u" and int(values.max()) > np.iinfo(np.int64).max:
-        values = values.astype(object)
-        values[slice(0) if missing is None else missing] = None
-    if values.dtype.kind in "biu":
-        return _encode_integers(values, missing, negative)
-    return _encode_objects(values, negative, name, index)
-
-
-def _from_series(series: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Values of a column, and where an integer or boolean column has nulls."""
-    if not (series.dtype.is_integer() or series.dtype == nw.Boolean):
-        is_float = series.dtype.is_float()
-        return (series.to_numpy() if is_float else object_array(series.to_list())), None
-    if not series.null_count():
-        return series.to_numpy(), None
-    # Filled first: by way of floats, integers above 2**53 would change.
-    filler = False if series.dtype == nw.Boolean else 0
-    return series.fill_null(filler).to_numpy(), series.is_null().to_numpy()
-
-
-def _integers_from_floats(
-    values: np.ndarray, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    missing = np.isnan(values)
-    whole = np.where(missing, 0.0, values)
-    strange = np.flatnonzero(~np.isfinite(whole))
-    if len(strange):
-        raise ValueError(
-            f"base clustering {name!r} has the label inf in {_rows_text(strange, index)}. "
-            "Hint: mark missing entries as NaN."
-        )
-    strange = np.flatnonzero(whole != np.floor(whole))
-    if len(strange):
-        raise ValueError(
-            f"base clustering {name!r} has the value {float(whole[strange[0]])!r} in "
-            f"{_rows_text(strange, index)}, which is no cluster label. Hint: this looks like a feature, not "
-            "a label; cluster the features first (consilience.generate.base_partitions)."
-        )
-    strange = np.flatnonzero(np.abs(whole) >= 2.0 ** (np.finfo(values.dtype).nmant + 1))
-    if len(strange):
-        raise ValueError(
-            f"base clustering {name!r} has the label {float(whole[strange[0]]):.0f} in "
-            f"{_rows_text(strange, index)}, which a float cannot tell from the next integer. "
-            "Hint: pass integers or strings."
-        )
-    return whole.astype(np.int64), missing if missing.any() else None
-
-
-def _encode_integers(
-    values: np.ndarray, missing: np.ndarray | None, negative: Negative
-) -> tuple[np.ndarray, np.ndarray]:
-    boolean = values.dtype.kind == "b"
-    # In one piece: a column of a table that is stored by rows is scattered over memory.
-    values = values.astype(np.int8) if boolean else np.ascontiguousarray(values)
-    low, high = values.min(), values.max()
-    if int(high) - int(low) <= 4 * len(values) + 1000:
-        # A table of all labels in the range is several times faster than sorting them.
-        labels = np.arange(int(low), int(high) + 1)
-        place = values.astype(np.int64) - int(low)
-    else:
-        labels, place = np.unique(values, return_inverse=True)
-        labels = labels.astype(np.int64)
-    if missing is not None:
-        place = np.where(missing, len(labels), place)
-    occurs = np.bincount(place, minlength=len(labels) + 1)[: len(labels)] > 0
-    kept = occurs & (labels >= 0)
-    categories = labels[kept]
-    code_of = np.full(len(labels) + 1, MISSING)
-    code_of[:-1][kept] = np.arange(len(categories))
-    codes = code_of[place]
-    if negative == "noise" and low < 0:
-        below = values < 0
-        noise = np.flatnonzero(below if missing is None else below & ~missing)
-        codes[noise] = len(categories) + np.arange(len(noise))
-        categories = np.concatenate([categories, np.full(len(noise), MISSING)])
-    return codes, categories.astype(bool) if boolean else categories
-
-
-def _encode_objects(
-    values: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    entries = list(values) if values.dtype.kind in "mM" else values.tolist()
-    try:
-        first_seen = {entry: code for code, entry in enumerate(dict.fromkeys(entries))}
-    except TypeError as error:
-        raise TypeError(
-            f"base clustering {name!r} holds something that cannot be a label ({error}). "
-            "Hint: labels are integers, strings or categories."
-        ) from error
-    raw = np.fromiter(map(first_seen.__getitem__, entries), dtype=np.int64, count=len(entries))
-    labels = [_plain(entry) for entry in first_seen]
-    fraction = next((code for code, label in enumerate(labels) if isinstance(label, float)), None)
-    if fraction is not None:
-        _integers_from_floats(np.where(raw == fraction, labels[fraction], 0.0), name, index)
-    if all(label is None or _is_int64(label) for label in labels):
-        missing = np.array([label is None for label in labels])[raw]
-        pairs = zip(first_seen, labels, strict=True)
-        boolean = all(isinstance(entry, (bool, np.bool_)) or label is None for entry, label in pairs)
-        integers = np.array([label or 0 for label in labels], dtype=bool if boolean else np.int64)[raw]
-        return _encode_integers(integers, missing if missing.any() else None, negative)
-
-    below = [_is_negative(label) for label in labels]
-    kept = {label for label, low in zip(labels, below, strict=True) if label is not None and not low}
-    # Sorted, so that codes do not depend on the order of rows; by type first, since 1 < "a" is an error.
-    try:
-        ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
-    except TypeError as error:
-        raise TypeError(
-            f"base clustering {name!r} holds labels that cannot be put in order ({error}). "
-            "Hint: turn them into strings."
-        ) from error
-    rank = {label: code for code, label in enumerate(ordered)}
-    codes = np.array([rank.get(label, MISSING) for label in labels])[raw]
-    if negative == "noise":
-        noise = np.flatnonzero(np.array(below)[raw])
-        codes[noise] = len(ordered) + np.arange(len(noise))
-        ordered += [MISSING] * len(noise)
-    return codes, object_array(ordered)
-
-
-def _plain(value: Any) -> Any:
-    """A hashable Python value; None for every way of saying missing."""
-    # The Python value of a date in nanoseconds would be a number.
-    if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
-        value = value.item()
-    if is_missing(value) or (isinstance(value, (str, bytes)) and not value):
-        return None
-    if isinstance(value, bool) or (isinstance(value, float) and abs(value) < _EXACT and value.is_integer()):
-        return int(value)
-    return value
-
-
-def _is_int64(value: Any) -> bool:
-    return isinstance(value, int) and -(2**63) <= value < 2**63
-
-
-def _is_negative(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and int(value) < 0
-
-
 def _integers_or_missing(column: np.ndarray) -> np.ndarray:
     if column.dtype != object:
         return column
@@ -809,45 +440,3 @@ def _decode_column(codes: np.ndarray, categories: np.ndarray) -> np.ndarray:
     values = np.full(len(codes), None, dtype=object)
     values[codes >= 0] = categories[codes[codes >= 0]]
     return values
-
-
-# --- words for errors ---------------------------------------------------------------------------------------
-
-
-def _rows_text(rows: np.ndarray, index: np.ndarray | None) -> str:
-    """'row 3 (id 'ann') and 4 others', for an error that points at the data."""
-    p = int(rows[0])
-    text = f"row {p}"
-    if index is not None:
-        text += f" (id {_plain(index[p])!r})"
-    if len(rows) > 1:
-        text += f" and {len(rows) - 1} other" + ("s" if len(rows) > 2 else "")
-    return text
-
-
-def _require_ids(ids: np.ndarray, where: str) -> None:
-    values = ids.tolist()
-    if ids.dtype.kind not in "biuSU":
-        p = next((p for p, value in enumerate(ids) if is_missing(value)), None)
-        if p is not None:
-            raise ValueError(f"row {p} of {where} has no id. Hint: give every row an id of its own.")
-    if len(set(values)) == len(values):
-        return
-    seen: set[Any] = set()
-    for p, value in enumerate(values):
-        if value in seen:
-            raise ValueError(
-                f"the id {value!r} occurs twice in {where} (again in row {p}). "
-                "Hint: ids must be unique; reset the index if the rows are different instances."
-            )
-        seen.add(value)
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    known = [str(k) for k in known]
-    close = difflib.get_close_matches(name, known, n=1)
-    return (
-        f"Hint: did you mean {close[0]!r}?"
-        if close
-        else f"Hint: there are {', '.join(map(repr, known[:8]))}."
-    )
