@@ -248,3 +248,15 @@ def test_laws_of_filling(seed):
 
 def test_with_fewer_rows_than_clusters_every_row_is_alone():
     assert sorted(fill_empty_clusters(np.array([0, 0]), np.array([0.2, 0.1]), 4).tolist()) == [0, 1]
+
+
+def test_short_and_long_rows_are_assigned_alike(monkeypatch):
+    _, h, weights = planted(300, 5, noise=0.5)
+    rotation = orthogonal(5, np.random.default_rng(1))
+    before = np.random.default_rng(2).integers(0, 5, 300).astype(np.int32)
+    compiled = assign(h, rotation, weights, before)
+    monkeypatch.setattr(discretize, "_SHORT", 0)
+    by_blas = assign(h, rotation, weights, before)
+    assert_array_equal(compiled[0], by_blas[0])
+    assert_allclose(compiled[1:], by_blas[1:], rtol=1e-12)
+    assert compiled[1] == weights[compiled[0] != before].sum() > 0

@@ -14,6 +14,7 @@ from consilience.core.tables import scatter
 # no more, and each start would otherwise cost c passes over all rows.
 _SAMPLE_ROWS = 5_000
 _MAX_SWEEPS = 21
+_SHORT = 32  # up to this width the compiled loop, which makes no table of scores, beats BLAS
 
 
 class Rotation(NamedTuple):
@@ -78,10 +79,17 @@ def assign(
     labels = labels.copy()
     rotation_t = np.ascontiguousarray(rotation.T)
 
-    def one(rows: slice) -> tuple[float, float]:
+    def short_rows(rows: slice) -> tuple[float, float]:
         return hot.assign(h[rows], rotation_t, weights[rows], labels[rows])
 
-    parts = list(map_blocks(one, len(h)))
+    def long_rows(rows: slice) -> tuple[float, float]:
+        scores = h[rows] @ rotation
+        best = scores.argmax(axis=1)
+        moved = float(weights[rows] @ (best != labels[rows]))
+        labels[rows] = best
+        return moved, float(weights[rows] @ scores.max(axis=1))
+
+    parts = list(map_blocks(short_rows if h.shape[1] <= _SHORT else long_rows, len(h)))
     return labels, sum(moved for moved, _ in parts), sum(fit for _, fit in parts)
 
 
