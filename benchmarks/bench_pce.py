@@ -67,8 +67,9 @@ def against_plain():
             codes, counts, inverse = table.codes, np.ones(len(base), dtype=int), np.arange(len(base))
         h0 = left_singular_vectors(rows.codes, table.offsets, rows.counts.astype(float), 10)[rows.inverse]
         settings = {
-            "gamma": 1.0, "n_init": 1, "self_paced": True, "diversity": True, "joint": True,
-            "max_iter": N_ITER, "tol": 0.0, "rng": np.random.RandomState(0), "starts": [inverse[0]],
+            "init": "coassociation", "gamma": 1.0, "n_init": 1, "self_paced": True, "diversity": True,
+            "joint": True, "max_iter": N_ITER, "tol": 0.0, "rng": np.random.RandomState(0),
+            "starts": [inverse[0]],
         }  # fmt: skip
 
         def ours(codes=codes, counts=counts, offsets=table.offsets, settings=settings, **more):

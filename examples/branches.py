@@ -71,14 +71,8 @@ def write(folder: Path, names: list[str], labels: np.ndarray, model: PCE, rows: 
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(
         folder / "consensus.csv",
-        ["instance", "cluster", "confidence", "reliability"],
-        zip(
-            range(len(labels)),
-            model.labels_,
-            model.confidence_.round(4),
-            model.reliability_.round(4),
-            strict=True,
-        ),
+        ["instance", "cluster", "confidence"],
+        zip(range(len(labels)), model.labels_, model.confidence_.round(4), strict=True),
     )
     write_csv(
         folder / "branches.csv",

@@ -40,4 +40,5 @@ INSTANCES = [
 NOT_FOR_LABELS = {
     "check_clustering": "feeds feature coordinates, which the labels door refuses with a hint",
     "check_positive_only_tag_during_fit": "feeds fractions, which are no labels",
+    "check_dataframe_column_names_consistency": "columns are matched by name, in any order and number",
 }

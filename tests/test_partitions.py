@@ -518,9 +518,20 @@ def test_distinct_is_computed_once():
     [(1, np.int8), (128, np.int8), (129, np.int16), (32768, np.int16), (32769, np.int32)],
 )
 def test_codes_have_the_smallest_type(k, dtype):
-    partitions = Partitions.of(np.column_stack([np.arange(k), np.zeros(k, dtype=int)]))
+    twice = np.repeat(np.arange(k), 2)
+    partitions = Partitions.of(np.column_stack([twice, np.zeros(2 * k, dtype=int)]))
     assert partitions.codes.dtype == dtype
-    np.testing.assert_array_equal(partitions.codes[:, 0], np.arange(k))
+    np.testing.assert_array_equal(partitions.codes[:, 0], twice)
+
+
+def test_a_column_of_ids_is_pointed_out():
+    with pytest.warns(UserWarning, match=r"'id' has a different label in every row.*Hint: if it holds ids"):
+        Partitions.of({"id": np.arange(200), "a": np.arange(200) % 3})
+
+
+def test_ids_that_never_meet_are_pointed_out():
+    with pytest.warns(UserWarning, match=r"'a' starts with the id 1, 'b' with '1'\. Hint: use the same ids"):
+        Partitions.of({"a": {1: 0, 2: 1}, "b": {"1": 0, "2": 1}})
 
 
 def test_repr():

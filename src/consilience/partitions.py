@@ -160,12 +160,29 @@ class Partitions:
         if not kept:
             raise ValueError(
                 "every entry of the label table is missing. Hint: NaN, None and negative numbers mean "
-                'missing; pass negative="noise" if -1 is a label of its own.'
+                'missing; read the table with Partitions.of(labels, negative="noise") if -1 stands for noise.'
             )
         for j in sorted(set(range(len(table.columns))) - set(kept)):
             warnings.warn(
                 f"base clustering {table.names[j]!r} (column {j}) has no label at all and is ignored. "
                 "Hint: drop the column, or check how missing entries are marked.",
+                UserWarning,
+                stacklevel=3,
+            )
+        for column, name in zip(categories, (table.names[j] for j in kept), strict=True):
+            if len(column) == n_rows >= 100 and negative == "missing":
+                warnings.warn(
+                    f"base clustering {name!r} has a different label in every row, so it says nothing. "
+                    "Hint: if it holds ids, pass Partitions.of(frame, index=...) or leave the column out.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        if table.ids is not None and len(kept) > 1 and np.sum([c >= 0 for c in codes], axis=0).max() == 1:
+            first, second = (plain(table.ids[np.argmax(column >= 0)]) for column in codes[:2])
+            warnings.warn(
+                f"no instance is in two base clusterings: {table.names[kept[0]]!r} starts with the id "
+                f"{first!r}, {table.names[kept[1]]!r} with {second!r}. "
+                "Hint: use the same ids, of the same type, everywhere.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -192,7 +209,8 @@ class Partitions:
             raise ValueError(
                 f"no base clustering saw {rows_text(empty, self.index)}. "
                 "Hint: remove these instances, or choose what to do with them by the estimator's "
-                "'unobserved' parameter ('noise' or 'largest')."
+                "'unobserved' parameter ('noise' or 'largest'); if -1 stands for noise instead of missing, "
+                'read the table with Partitions.of(labels, negative="noise").'
             )
 
     def __repr__(self) -> str:

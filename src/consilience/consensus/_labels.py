@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from consilience.core.completion import confidence, elect, votes
 from consilience.partitions import Partitions
 
 
@@ -19,6 +20,7 @@ class LabelsMixin(ClusterMixin):
     """For estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns."""
 
     n_clusters: int
+    unobserved: str
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Tags:
@@ -46,10 +48,24 @@ class LabelsMixin(ClusterMixin):
             )
         return partitions
 
-    def _encode_labels(self, X: Any, partitions: Partitions) -> np.ndarray:
-        if len(getattr(X, "shape", ())) == 2:
-            validate_data(self, X, skip_check_array=True, reset=False)
-        return partitions.encode(X)
+    def _encode_labels(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of new instances, and the rows that no base clustering saw."""
+        check_is_fitted(self)
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) == 2 and not hasattr(X, "columns") and shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input. Hint: keep a column for every base clustering and mark what is unknown "
+                "as missing, or pass a frame or dict with the columns that there are."
+            )
+        codes = self.partitions_.encode(X)
+        unseen = np.flatnonzero((codes < 0).all(axis=1))
+        if len(unseen) and self.unobserved == "error" and self.partitions_.negative == "missing":
+            raise ValueError(
+                f"no base clustering saw row {unseen[0]} of the new instances ({len(unseen)} in all). "
+                "Hint: remove them, or set 'unobserved' to 'noise' or 'largest'."
+            )
+        return codes, unseen
 
     def _feasible_clusters(self, n_distinct: int) -> int:
         if self.n_clusters > n_distinct:
@@ -61,6 +77,56 @@ class LabelsMixin(ClusterMixin):
                 stacklevel=3,
             )
         return min(self.n_clusters, n_distinct)
+
+    def _answer(self, partitions: Partitions, known: Partitions, labels: np.ndarray, n_clusters: int) -> None:
+        """Store what every label method reports, given a cluster for each distinct observed row."""
+        rows = known.distinct
+        self._votes = votes(rows.codes, rows.counts, known.offsets, labels, n_clusters)
+        sure = confidence(rows.codes, known.offsets, self._votes.share_of_others, labels)
+        self.partitions_ = partitions
+        self.n_clusters_ = n_clusters
+        self.labels_ = self._spread(labels[rows.inverse], {"largest": 0}.get(self.unobserved, -1))
+        self.confidence_ = self._spread(sure[rows.inverse], 0.0)
+
+    def _spread(self, values: np.ndarray, otherwise: float) -> np.ndarray:
+        """Values of the observed instances, with `otherwise` for those that no base clustering saw."""
+        seen = self.partitions_.seen
+        if seen.all():
+            return values
+        out = np.full((len(seen), *values.shape[1:]), otherwise, dtype=values.dtype)
+        out[seen] = values
+        return out
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Clusters of new instances from whatever base labels they have.
+
+        Naive Bayes: each base label speaks for the consensus clusters by the shares in which its members
+        ended up there. A row that is all noise gets -1 where noise was read as such.
+
+        Parameters
+        ----------
+        X : table of labels
+            The base labels of the new instances, in the names that were fitted; missing entries allowed.
+            Frames and dicts are matched by column name and may leave base clusterings out.
+        """
+        codes, unseen = self._encode_labels(X)
+        labels = elect(codes, self.partitions_.offsets, self._votes)
+        labels[unseen] = 0 if self.unobserved == "largest" else -1
+        return labels
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """How much of the opinion about new instances points to the cluster that `predict` gives them.
+
+        Parameters
+        ----------
+        X : table of labels
+            As in `predict`.
+        """
+        codes, unseen = self._encode_labels(X)
+        labels = elect(codes, self.partitions_.offsets, self._votes)
+        sure = confidence(codes, self.partitions_.offsets, self._votes.share, labels)
+        sure[unseen] = 0.0
+        return sure
 
     def _progress(self, iteration: int, objective: float) -> None:
         print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)

@@ -17,12 +17,12 @@ from consilience._sklearn import Interval, StrOptions, fit_context, random_sourc
 from consilience.consensus._labels import LabelsMixin, by_size
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
-from consilience.core.completion import complete_labels, votes
+from consilience.core.completion import complete_labels
 from consilience.core.discretize import assign, fill_empty_clusters, rotate, spectral_rotation
 from consilience.core.simplex import minimize_quadratic
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import polar_factor, power_iteration
-from consilience.core.tables import contingency, gather, mirror, rows_per_block, scatter
+from consilience.core.tables import contingency, mirror, rows_per_block, scatter
 from consilience.partitions import MISSING, Partitions
 
 # The solver keeps a table of all pairs of base clusters, which beyond this many would not fit in memory.
@@ -53,6 +53,7 @@ def pce(
     offsets: np.ndarray,
     n_clusters: int,
     *,
+    init: str,
     gamma: float,
     n_init: int,
     self_paced: bool,
@@ -89,7 +90,7 @@ def pce(
     n, m = w.sum(), codes.shape[1]
     gamma = gamma if joint else 0.0
 
-    h = left_singular_vectors(codes, offsets, w, n_clusters)
+    h = _start_embedding(codes, offsets, w, n_clusters, init)
     found = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
     y, rotation = found.labels, found.rotation
     alpha = np.full(m, 1.0 / m)
@@ -137,6 +138,24 @@ def pce(
     return PCEResult(
         y, h, v, codes, alpha, rotations, rotation, np.array(objective), iteration + 1, converged, certified
     )
+
+
+def _start_embedding(
+    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, n_clusters: int, init: str
+) -> np.ndarray:
+    """Leading eigenvectors of the co-association, zero-filled or normalised on both sides.
+
+    Zero-filled, two instances that few bases saw look unlike each other, and patterns of missing entries in
+    a large cluster outweigh a small cluster. The normalised form divides rows by the number of bases that
+    saw them and columns by the sizes of the clusters, increased by a fifth of an average consensus cluster
+    so that tiny clusters, which are often noise, do not take the lead.
+    """
+    if init == "coassociation":
+        return left_singular_vectors(codes, offsets, w, n_clusters)
+    seen = (codes >= 0).sum(axis=1)
+    sizes = scatter(codes, offsets, w, np.ones((len(codes), 1)))[:, 0]
+    scale = 1.0 / np.sqrt(sizes + 0.2 * w.sum() / n_clusters)
+    return left_singular_vectors(codes, offsets, w / seen, n_clusters, scale) / np.sqrt(seen)[:, None]
 
 
 def _start_rotations(
@@ -324,18 +343,6 @@ def _blocks(offsets: np.ndarray) -> list[slice]:
     return [slice(lo, hi) for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
 
 
-def _confidence(codes: np.ndarray, offsets: np.ndarray, votes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How much of the opinion about each row points to its own consensus cluster, 0..1.
-
-    Each label of a row points to the consensus clusters in the shares in which its members ended up there.
-    The average is over the bases that saw the row and one opinion that knows nothing (equal shares), so that
-    a row which few bases saw is never certain.
-    """
-    c = votes.shape[1]
-    opinions = gather(codes, offsets, np.exp(votes))[np.arange(len(labels)), labels]
-    return (opinions + 1.0 / c) / ((codes >= 0).sum(axis=1) + 1.0)
-
-
 class _Rows(NamedTuple):
     """A fitted model per distinct label row."""
 
@@ -350,15 +357,19 @@ class PCE(LabelsMixin, BaseEstimator):
     """Partial clustering ensemble: one clustering from base clusterings that each saw only some instances.
 
     It aligns the base clusterings by rotations, fills in the labels they lack, weighs them, and weighs every
-    instance by how well the opinions about it agree. Use it when you want imputed labels, per-instance
-    reliability and base weights together, at any size: the cost follows the number of distinct label rows
-    and is linear in them. Prefer another method when the base clusterings differ much in their numbers of
+    instance by how well the opinions about it agree. Use it when you want labels, confidence, imputed labels
+    and predictions from one fit, at any size: the cost follows the number of distinct label rows and is
+    linear in them. Prefer another method when the base clusterings differ much in their numbers of
     clusters and only the quality of the final partition counts.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+    init : {"normalized", "coassociation"}, default="normalized"
+        Where the embedding starts: at the leading eigenvectors of the co-association matrix, normalised by
+        what was observed and by cluster sizes; or of the plain one in which a missing entry counts as
+        disagreement, as in the authors' program. The latter loses small clusters when entries are missing.
     gamma : float, default=1.0
         Weight of the discretisation term. Labels hardly depend on it from 0.1 upwards.
     n_init : int, default=10
@@ -423,10 +434,11 @@ class PCE(LabelsMixin, BaseEstimator):
 
     Notes
     -----
-    Where this differs from the paper: H starts as the leading eigenvectors of the zero-filled co-association
-    (as in the authors' program; the start the paper describes is far worse and depends on label names); the
-    rotation is warm-started after the first iteration, which keeps the objective monotone; the H step is a
-    generalised power iteration, which needs no step size; the iteration stops when nothing changes.
+    Where this differs from the paper: H starts at eigenvectors of the co-association (as in the authors'
+    program; the start the paper describes is far worse and depends on label names), by default of a
+    normalised one, which keeps small clusters when entries are missing; the rotation is warm-started after
+    the first iteration, which keeps the objective monotone; the H step is a generalised power iteration,
+    which needs no step size; the iteration stops when nothing changes.
 
     The optimisation moves the initial labels little at gamma >= 0.1. Its by-products mean less than their
     names say: rows of H are much shorter than rows of Y^(i) R^(i), so the term that is to keep the bases
@@ -464,6 +476,7 @@ class PCE(LabelsMixin, BaseEstimator):
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"normalized", "coassociation"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "self_paced": ["boolean"],
@@ -481,6 +494,7 @@ class PCE(LabelsMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
+        init: str = "normalized",
         gamma: float = 1.0,
         n_init: int = 10,
         self_paced: bool = True,
@@ -494,6 +508,7 @@ class PCE(LabelsMixin, BaseEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.init = init
         self.gamma = gamma
         self.n_init = n_init
         self.self_paced = self_paced
@@ -531,6 +546,7 @@ class PCE(LabelsMixin, BaseEstimator):
                 distinct.counts,
                 known.offsets,
                 c,
+                init=self.init,
                 gamma=self.gamma,
                 n_init=self.n_init,
                 self_paced=self.self_paced,
@@ -549,13 +565,7 @@ class PCE(LabelsMixin, BaseEstimator):
             )
         order = by_size(result.labels, distinct.counts, c)
         labels = np.argsort(order)[result.labels]
-        say = votes(distinct.codes, distinct.counts, known.offsets, labels, c)
-        confidence = _confidence(distinct.codes, known.offsets, say, labels)
-
-        self.partitions_ = partitions
-        self.n_clusters_ = c
-        self.labels_ = self._spread(labels[distinct.inverse], {"largest": 0}.get(self.unobserved, -1))
-        self.confidence_ = self._spread(confidence[distinct.inverse], 0.0)
+        self._answer(partitions, known, labels, c)
         self.reliability_ = self._spread(result.reliability[distinct.inverse], 0.0)
         self.weights_ = np.zeros(partitions.n_columns)
         self.weights_[list(partitions.columns)] = result.weights
@@ -565,33 +575,8 @@ class PCE(LabelsMixin, BaseEstimator):
         self.certified_ = result.certified
         self.n_iter_ = result.n_iter
         # Per distinct row; spread over the instances only when asked for.
-        self._votes = say
         self._rows = _Rows(distinct.codes, distinct.counts, distinct.inverse, labels, result.embedding)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Clusters of new instances from whatever base labels they have.
-
-        Every base label votes for the consensus clusters by the log of the shares in which its members ended
-        up there; the largest sum wins.
-
-        Parameters
-        ----------
-        X : table of labels
-            A column per base clustering that was fitted, in the same label names; missing entries allowed.
-            Frames and dicts are matched by column name and may leave base clusterings out.
-        """
-        check_is_fitted(self)
-        codes = self._encode_labels(X, self.partitions_)
-        unseen = np.flatnonzero((codes < 0).all(axis=1))
-        if len(unseen) and self.unobserved == "error":
-            raise ValueError(
-                f"no base clustering saw row {unseen[0]} of the new instances ({len(unseen)} in all). "
-                "Hint: remove them, or set 'unobserved' to 'noise' or 'largest'."
-            )
-        labels = gather(codes, self.partitions_.offsets, self._votes).argmax(axis=1)
-        labels[unseen] = 0 if self.unobserved == "largest" else -1
-        return labels
 
     @property
     def imputed_(self) -> Any:
@@ -608,15 +593,6 @@ class PCE(LabelsMixin, BaseEstimator):
         """The consensus embedding H, one row per instance."""
         check_is_fitted(self)
         return self._spread(self._rows.embedding[self._rows.inverse], 0.0)
-
-    def _spread(self, values: np.ndarray, otherwise: float) -> np.ndarray:
-        """Values of the observed instances, with `otherwise` for those that no base clustering saw."""
-        seen = self.partitions_.seen
-        if seen.all():
-            return values
-        out = np.full((len(seen), *values.shape[1:]), otherwise, dtype=values.dtype)
-        out[seen] = values
-        return out
 
 
 def _check_size(partitions: Partitions) -> None:

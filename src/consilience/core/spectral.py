@@ -22,46 +22,56 @@ def leading_eigenpairs(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarr
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
-def left_singular_vectors(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
-    """Leading left singular vectors of the weighted stacked indicator B: ``H^T W H = I``.
+def left_singular_vectors(
+    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int, scale: np.ndarray | None = None
+) -> np.ndarray:
+    """Leading left singular vectors of ``W^(1/2) B diag(scale)``, B the stacked indicator: ``H^T W H = I``.
 
-    They are the leading eigenvectors of the zero-filled co-association without that matrix: through the
-    smaller of the two Gram matrices, or iteratively where both are large. Where the rank is below `k`, any
-    orthonormal completion would do; a fixed one is taken.
+    Without `scale` they are the leading eigenvectors of the zero-filled co-association. That matrix is never
+    built: they come through the smaller of two Gram matrices, or iteratively where both are large. Where the
+    rank is below `k`, any orthonormal completion would do; a fixed one is taken.
     """
     n_rows, n_columns = len(codes), int(offsets[-1])
+    scale = np.ones(n_columns) if scale is None else scale
     if n_rows <= min(n_columns, _DENSE) or (k > n_columns and n_rows <= _DENSE):
-        return _through_rows(codes, offsets, weights, k)
+        return _through_rows(codes, offsets, weights, k, scale)
     if n_columns <= _DENSE:
-        h = _through_columns(codes, offsets, weights, k)
+        h = _through_columns(codes, offsets, weights, k, scale)
     else:
-        h = _iteratively(codes, offsets, weights, k)
+        h = _iteratively(codes, offsets, weights, k, scale)
     return h if h.shape[1] == k else _complete(h, weights, k)
 
 
-def _through_rows(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
-    root = np.sqrt(weights)[:, None]
-    b = _scaled_indicator(codes, offsets, weights)
+def _through_rows(
+    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int, scale: np.ndarray
+) -> np.ndarray:
+    b = _scaled_indicator(codes, offsets, weights, scale)
     _, vectors = leading_eigenpairs((b @ b.T).toarray(), k)
-    return vectors / root
+    return vectors / np.sqrt(weights)[:, None]
 
 
-def _through_columns(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
-    gram = contingency(codes, offsets, weights)
+def _through_columns(
+    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int, scale: np.ndarray
+) -> np.ndarray:
+    gram = contingency(codes, offsets, weights) * scale * scale[:, None]
     values, vectors = leading_eigenpairs(gram, min(k, len(gram)))
     found = values > 1e-10 * values[0]
-    return gather(codes, offsets, vectors[:, found] / np.sqrt(values[found]))
+    return gather(codes, offsets, scale[:, None] * vectors[:, found] / np.sqrt(values[found]))
 
 
-def _iteratively(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
-    b = _scaled_indicator(codes, offsets, weights)
+def _iteratively(
+    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int, scale: np.ndarray
+) -> np.ndarray:
+    b = _scaled_indicator(codes, offsets, weights, scale)
     start = np.random.RandomState(0).standard_normal(min(b.shape))
     vectors, values, _ = svds(b, k=k, v0=start, solver="arpack")
     return (vectors[:, values > 1e-5 * values.max()] / np.sqrt(weights)[:, None])[:, ::-1]
 
 
-def _scaled_indicator(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> sp.csr_array:
-    return (sp.diags_array(np.sqrt(weights)) @ indicator(codes, offsets)).tocsr()
+def _scaled_indicator(
+    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, scale: np.ndarray
+) -> sp.csr_array:
+    return (sp.diags_array(np.sqrt(weights)) @ indicator(codes, offsets) @ sp.diags_array(scale)).tocsr()
 
 
 def _complete(h: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
