@@ -6,6 +6,9 @@ setting cannot pass by its definition, and why.
 
 _ABLATION = "without the joint term the labels follow the diversity term, whose scale depends on n"
 _RANDOM = "labels are filled in at random, so another table means another draw"
+_PACED = {
+    "test_objective_is_recorded_and_falls": "age and rho change between steps; its own tests hold them fixed"
+}
 
 INSTANCES = [
     ("PCE", {}, {}),
@@ -34,6 +37,9 @@ INSTANCES = [
             "test_repeated_rows_change_nothing": _ABLATION,
         },
     ),
+    ("SPCE", {}, _PACED),
+    ("SPCE", {"weighting": "fixed"}, _PACED),
+    ("SPCE", {"weighting": "none", "theta": 0.1}, _PACED),
 ]
 
 # scikit-learn's checks that do not fit an estimator of labels, and why.

@@ -13,6 +13,7 @@ _HOME = {
     "Views": "views",
     "check_views": "views",
     "PCE": "consensus",
+    "SPCE": "consensus",
 }
 _ROOMS = ("consensus", "datasets", "generate", "metrics", "missing", "multiview", "partitions", "views")
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.csgraph import connected_components
 
 from consilience.core import hot
+from consilience.core.pairs import byte_sums, per_base
 from tests.core.tables import KS, OFFSETS, one_hot, random_codes
 
 DTYPES = [np.int8, np.int16, np.int32]
@@ -175,3 +178,96 @@ def test_loops_read_arrays_that_may_not_be_written():
     out = np.empty((20, 2))
     hot.gather_sum(codes, OFFSETS, table, out)
     assert_allclose(out, one_hot(codes, OFFSETS) @ table, atol=1e-14)
+
+
+def pair_problem(missing, seed=0, n_bases=11):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, (40, n_bases)).astype(np.int8)
+    codes[rng.random(codes.shape) < missing] = -1
+    codes[5] = codes[4]  # a certain pair
+    codes[5, 0] = -1
+    return codes, rng
+
+
+def plain_agreement(codes):
+    same = (codes[:, None] == codes[None]) & (codes[:, None] >= 0)
+    both = (codes[:, None] >= 0) & (codes[None] >= 0)
+    left, right = np.nonzero(np.triu(same.any(axis=2), 1))
+    return left, right, same[left, right], both[left, right]
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_agreeing_pairs_are_counted_and_filled(missing):
+    codes, _ = pair_problem(missing)
+    left, right, same, _ = plain_agreement(codes)
+    sizes = np.zeros(len(codes), dtype=np.int64)
+    hot.count_agreeing(codes, 0, 20, sizes)
+    hot.count_agreeing(codes, 20, len(codes), sizes)
+    assert_array_equal(sizes, np.bincount(left, minlength=len(codes)))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    found = np.zeros(len(left), dtype=np.int32), np.zeros(len(left), dtype=np.int32)
+    agree = np.zeros((len(left), 2), dtype=np.uint8)
+    hot.fill_agreeing(codes, 0, len(codes), starts, *found, agree)
+    assert_array_equal(found[0], left)
+    assert_array_equal(found[1], right)
+    assert_array_equal(agree, np.packbits(same, axis=1, bitorder="little").reshape(-1, 2))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("theta", [0.0, 0.2])
+def test_learn_pairs(missing, theta):
+    codes, rng = pair_problem(missing)
+    left, right, same, both = plain_agreement(codes)
+    alpha = rng.random(11) + 0.1
+    pace, counts = rng.random(len(left)) + 0.05, rng.integers(1, 5, 40).astype(float)
+    embedding, spread = rng.standard_normal((40, 3)), rng.random(40)
+    certain = (same == both).all(axis=1)
+    rho, threshold = 1.5, theta * 11
+
+    distance = ((embedding[left] - embedding[right]) ** 2).sum(axis=1) + spread[left] + spread[right]
+    total = both @ (1 / alpha)
+    level = (same @ (1 / alpha) - rho * distance / (2 * pace**2)) / total
+    cut = (level < threshold / (pace * np.sqrt(total))) | (level <= 0)
+    s = np.where(certain, 1.0, np.where(cut, 0.0, np.minimum(level, 1.0)))
+    pairs = 2 * counts[left] * counts[right]
+    gaps = (pairs * pace**2)[:, None] * both * (s[:, None] - same) ** 2
+
+    table = byte_sums(1 / alpha)
+    by_agree, by_seen, found = np.zeros_like(table), np.zeros_like(table), np.full(len(left), np.nan)
+    nonzero = hot.learn_pairs(
+        left.astype(np.int32), right.astype(np.int32), np.packbits(same, axis=1, bitorder="little"),
+        np.packbits(codes >= 0, axis=1, bitorder="little"), certain, table, embedding, spread, counts, pace,
+        rho, threshold, found, by_agree, by_seen,
+    )  # fmt: skip
+    assert 0 < np.count_nonzero(s) < len(s)
+    assert_allclose(found, s, atol=1e-13)
+    assert_allclose(per_base(by_agree + by_seen, 11), gaps.sum(axis=0), rtol=1e-10)
+    assert nonzero == pairs[s > 0].sum()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_sum_bits(missing):
+    codes, rng = pair_problem(missing)
+    left, right, same, both = plain_agreement(codes)
+    values = rng.random(11)
+    agreeing, together = np.empty(len(left)), np.empty(len(left))
+    hot.sum_bits(
+        left.astype(np.int32), right.astype(np.int32), np.packbits(same, axis=1, bitorder="little"),
+        np.packbits(codes >= 0, axis=1, bitorder="little"), byte_sums(values), agreeing, together,
+    )  # fmt: skip
+    assert_allclose(agreeing, same @ values)
+    assert_allclose(together, both @ values)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_join_finds_connected_components(seed):
+    rng = np.random.default_rng(seed)
+    left, right = (part.astype(np.int32) for part in np.triu_indices(50, 1))
+    s = np.where(rng.random(len(left)) < 0.03, rng.random(len(left)), 0.0)
+    parent = np.arange(50, dtype=np.int32)
+    hot.join(left, right, s, parent)
+    linked = s > 0  # SciPy takes a stored zero for a link
+    kept = sp.coo_array((s[linked], (left[linked], right[linked])), shape=(50, 50))
+    _, labels = connected_components(kept, directed=False)
+    lowest = np.array([np.flatnonzero(labels == label)[0] for label in labels])
+    assert_array_equal(parent, lowest)

@@ -136,14 +136,14 @@ def assign(embedding, rotation_t, weights, labels):  # type: ignore[no-untyped-d
 
 
 @_compiled
-def complete(codes, labels, offsets, log_shares, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` where ``codes`` is missing with the cluster of highest summed log share.
+def complete(codes, labels, offsets, evidence, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` where ``codes`` is missing with the cluster of highest summed evidence.
 
-    ``log_shares[a, b]`` says how much cluster ``a`` speaks for cluster ``b`` of another base; the last base
-    of ``offsets`` is the consensus, whose clusters are ``labels``.
+    ``evidence[a, b]`` says how much cluster ``a`` speaks for cluster ``b`` of another base; the last base of
+    ``offsets`` is the consensus, whose clusters are ``labels``.
     """
     n_rows, n_bases = codes.shape
-    score = np.empty(log_shares.shape[1])
+    score = np.empty(evidence.shape[1])
     for p in range(n_rows):
         for i in range(n_bases):
             if codes[p, i] >= 0:
@@ -152,12 +152,12 @@ def complete(codes, labels, offsets, log_shares, out):  # type: ignore[no-untype
             lo, hi = offsets[i], offsets[i + 1]
             row = offsets[n_bases] + labels[p]
             for q in range(lo, hi):
-                score[q] = log_shares[row, q]
+                score[q] = evidence[row, q]
             for j in range(n_bases):
                 if codes[p, j] >= 0:
                     row = offsets[j] + codes[p, j]
                     for q in range(lo, hi):
-                        score[q] += log_shares[row, q]
+                        score[q] += evidence[row, q]
             best = lo
             for q in range(lo + 1, hi):
                 if score[q] > score[best]:
@@ -190,3 +190,114 @@ def group(keys, slots, values, counts, inverse):  # type: ignore[no-untyped-def]
         counts[number] += 1
         inverse[p] = number
     return found
+
+
+@_compiled
+def count_agreeing(codes, start, stop, sizes):  # type: ignore[no-untyped-def]
+    """``sizes[p]``: with how many later rows row ``p`` shares a cluster in at least one base."""
+    n_rows, n_bases = codes.shape
+    for p in range(start, stop):
+        found = 0
+        for q in range(p + 1, n_rows):
+            shared = 0
+            for i in range(n_bases):
+                shared += (codes[p, i] == codes[q, i]) & (codes[p, i] >= 0)
+            found += shared > 0
+        sizes[p] = found
+
+
+@_compiled
+def fill_agreeing(codes, start, stop, starts, left, right, agree):  # type: ignore[no-untyped-def]
+    """The pairs that `count_agreeing` counted, those of row ``p`` from ``starts[p]`` on, and which bases
+    agree: bit ``i % 8`` of ``agree[pair, i // 8]``, which must be zero before."""
+    n_rows, n_bases = codes.shape
+    for p in range(start, stop):
+        place = starts[p]
+        for q in range(p + 1, n_rows):
+            shared = 0
+            for i in range(n_bases):
+                shared += (codes[p, i] == codes[q, i]) & (codes[p, i] >= 0)
+            if shared > 0:
+                left[place], right[place] = p, q
+                for i in range(n_bases):
+                    if (codes[p, i] == codes[q, i]) & (codes[p, i] >= 0):
+                        agree[place, i >> 3] |= np.uint8(1 << (i & 7))
+                place += 1
+
+
+@_compiled
+def sum_bits(left, right, agree, seen, table, agreeing, together):  # type: ignore[no-untyped-def]
+    """Sums over the bases that agree on a pair and over those that saw both; ``table[b, byte]`` is the sum
+    over the bits of byte ``b``."""
+    for e in range(len(left)):
+        p, q = left[e], right[e]
+        t, a = 0.0, 0.0
+        for b in range(agree.shape[1]):
+            t += table[b, agree[e, b]]
+            a += table[b, seen[p, b] & seen[q, b]]
+        agreeing[e], together[e] = t, a
+
+
+@_compiled
+def learn_pairs(  # type: ignore[no-untyped-def]
+    left, right, agree, seen, certain, table, embedding, spread, counts, pace, rho, threshold,
+    s, by_agree, by_seen,
+):  # fmt: skip
+    """One step of the learned co-association on pairs, and what the base weights need, in one pass.
+
+    ``s`` becomes the minimiser on 0..1 of ``sum_i (s - s_i)^2 pace^2 / alpha_i + rho distance s`` over the
+    bases that saw both rows, plus ``threshold^2`` where it is not zero; certain pairs stay at one.
+    ``table`` holds sums of 1 / alpha over bytes of bases. Adds the two parts of ``||(s - s_i) pace||^2`` to
+    ``by_agree`` and ``by_seen`` (bytes, 256) by byte value, and returns how many instance pairs have s > 0.
+    """
+    n_bytes = agree.shape[1]
+    width = embedding.shape[1]
+    nonzero = 0.0
+    for e in range(len(left)):
+        p, q = left[e], right[e]
+        both = 2.0 * counts[p] * counts[q]
+        if certain[e]:
+            s[e] = 1.0
+            nonzero += both
+            continue
+        t, a = 0.0, 0.0
+        for b in range(n_bytes):
+            t += table[b, agree[e, b]]
+            a += table[b, seen[p, b] & seen[q, b]]
+        distance = spread[p] + spread[q]
+        for d in range(width):
+            gap = embedding[p, d] - embedding[q, d]
+            distance += gap * gap
+        weight = pace[e] * pace[e]
+        value = min((t - rho * distance / (2.0 * weight)) / a, 1.0)
+        if value < threshold / (pace[e] * np.sqrt(a)) or value <= 0.0:
+            value = 0.0
+        else:
+            nonzero += both
+        s[e] = value
+        weight *= both
+        for b in range(n_bytes):
+            by_agree[b, agree[e, b]] += weight * (1.0 - 2.0 * value)
+            by_seen[b, seen[p, b] & seen[q, b]] += weight * value * value
+    return nonzero
+
+
+@_compiled
+def join(left, right, s, parent):  # type: ignore[no-untyped-def]
+    """Connected components of the pairs with ``s > 0``: afterwards ``parent[p]`` is the lowest row of ``p``'s
+    component. ``parent`` must be 0..rows-1 before."""
+    for e in range(len(left)):
+        if s[e] > 0.0:
+            p, q = left[e], right[e]
+            while parent[p] != p:
+                parent[p] = parent[parent[p]]
+                p = parent[p]
+            while parent[q] != q:
+                parent[q] = parent[parent[q]]
+                q = parent[q]
+            if p < q:
+                parent[q] = p
+            elif q < p:
+                parent[p] = q
+    for p in range(len(parent)):
+        parent[p] = parent[parent[p]]  # lower rows are already at their root

@@ -1,0 +1,396 @@
+"""Self-paced clustering ensemble (SPCE): learn a co-association that falls apart, easy pairs first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.core import hot
+from consilience.core.blocks import map_blocks
+from consilience.core.discretize import fill_empty_clusters, spectral_rotation
+from consilience.core.laplacian import Embedding, components, embed
+from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, sum_over_bases
+from consilience.core.spectral import leading_eigenpairs
+from consilience.core.tables import scatter
+from consilience.partitions import Partitions
+
+# A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.
+_STAGES = (0.9, 0.8, 0.7, 0.6, 0.5)
+_STEPS_A_STAGE = 5
+# A base clustering equal to the consensus has distance zero, and its weight 1 / alpha would be infinite.
+_LEAST_ALPHA = 1e-6
+_PAIRS_A_BLOCK = 2**15
+# Eigenproblems are solved densely, on a few matrices of rows x rows: two minutes a fit here.
+_MAX_ROWS = 5_000
+
+
+class SPCEResult(NamedTuple):
+    """What `spce` learned, on distinct rows."""
+
+    components: np.ndarray  # connected component of S, per row
+    n_components: int
+    s: np.ndarray  # S, per agreeing pair of rows; one on the diagonal, zero elsewhere
+    pairs: Pairs
+    alpha: np.ndarray  # per base
+    rho: float
+    objective: np.ndarray
+    n_iter: int
+    margin: float
+
+
+def spce(
+    codes: np.ndarray,
+    counts: np.ndarray,
+    n_clusters: int,
+    *,
+    theta: float,
+    weighting: str,
+    max_iter: int,
+    progress: Callable[[int, float], None] | None = None,
+) -> SPCEResult:
+    r"""Learned co-association, pace of pairs and base weights by block coordinate descent.
+
+    .. math::
+        \min \; \sum_i \frac{1}{\alpha_i} \|(S - S^{(i)}) \circ W\|_F^2 - \lambda \|W\|_1 + \gamma \|S\|_0
+        + \rho \, tr(F^T L_S F) \qquad (10)
+
+    over S in 0..1 that keeps unanimous pairs, W in 0..1, alpha on the simplex and F with orthonormal columns.
+    :math:`\lambda` grows from stage to stage; :math:`\rho` doubles while S has fewer than c connected
+    components and halves while it has more. Row p stands for ``counts[p]`` instances. A base clustering
+    enters a pair only if it saw both; a pair that none saw together has no term but those that pull S to
+    zero.
+
+    Symbols: S^(i) -> codes[:, i] (-1 = missing); S -> s, on pairs; W -> pace; F -> z; c -> n_clusters;
+    gamma = (theta m)^2. `weighting` "fixed" keeps the first W (SPCE-fixW), "none" is W = 1 (SPCE-W).
+    `max_iter` limits the steps of the last stage; the others have five.
+
+    Cost: a step is a pass over agreeing pairs of distinct rows, pairs x (c + m / 8), and, where S has fewer
+    than c components, two Cholesky factorisations of the size of each.
+    """
+    w = counts.astype(float)
+    n, m = w.sum(), codes.shape[1]
+    pairs = agreeing_pairs(codes)
+    both = 2.0 * w[pairs.left] * w[pairs.right]  # instance pairs, in both orders
+    agreements, together = sum_over_bases(pairs, np.ones(m))
+    s = agreements / together
+    alpha, rho, margin = np.full(m, 1.0 / m), 1.0, np.inf
+    parts = components(pairs.left, pairs.right, s, len(w))
+    z = embed(pairs.left, pairs.right, s, w, parts, n_clusters)
+    pace = np.ones(len(s))
+    objective: list[float] = []
+    for stage in _STAGES:
+        age = 2.0 * stage * (1.0 - stage) * m**2  # Eq. (23)
+        if weighting == "self_paced" or (weighting == "fixed" and stage == _STAGES[0]):
+            pace = _update_pace(pairs, s, alpha, age)
+        held_back = float(both @ (1.0 - pace))
+        for step in range(max_iter if stage == _STAGES[-1] else min(_STEPS_A_STAGE, max_iter)):
+            s, distances, nonzero = _update_pairs(pairs, z, w, pace, alpha, rho, theta * m)
+            parts = components(pairs.left, pairs.right, s, len(w))
+            # With more components than clusters, the embedding before the last one is kept.
+            if parts.n_components <= n_clusters:
+                z = embed(pairs.left, pairs.right, s, w, parts, n_clusters)
+                margin = min(margin, z.margin)
+            alpha = _update_alpha(distances)
+            fit = float(np.sum(distances / alpha))
+            objective.append(
+                fit - age * float(n**2 - held_back) + (theta * m) ** 2 * (float(w @ w) + nonzero)
+            )
+            if progress:
+                progress(len(objective), objective[-1])
+            if parts.n_components < n_clusters:
+                rho *= 2.0
+            elif parts.n_components > n_clusters:
+                rho /= 2.0
+            elif step:
+                break
+    return SPCEResult(
+        parts.labels, parts.n_components, s, pairs, alpha, rho, np.array(objective), len(objective), margin
+    )
+
+
+def _update_pace(pairs: Pairs, s: np.ndarray, alpha: np.ndarray, age: float) -> np.ndarray:
+    """Eq. (13): W = min(lambda / (2 B), 1), B = sum_i (S - S^(i))^2 / alpha_i."""
+    agreeing, together = sum_over_bases(pairs, 1.0 / alpha)
+    twice = 2.0 * (s * s * together - 2.0 * s * agreeing + agreeing)
+    return np.where(twice > age, age / np.maximum(twice, age), 1.0)
+
+
+def _update_pairs(
+    pairs: Pairs,
+    z: Embedding,
+    w: np.ndarray,
+    pace: np.ndarray,
+    alpha: np.ndarray,
+    rho: float,
+    threshold: float,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Eq. (17): S, with ||(S - S^(i)) o W||^2 for every base and the number of nonzeros off the diagonal."""
+    table = byte_sums(1.0 / alpha)
+    s = np.empty(len(pace))
+
+    def one(block: slice) -> tuple[np.ndarray, float]:
+        by_agree, by_seen = np.zeros_like(table), np.zeros_like(table)
+        nonzero = hot.learn_pairs(
+            pairs.left[block], pairs.right[block], pairs.agree[block], pairs.seen, pairs.certain[block],
+            table, z.h, z.spread, w, pace[block], rho, threshold, s[block], by_agree, by_seen,
+        )  # fmt: skip
+        return by_agree + by_seen, nonzero
+
+    sums, nonzero = np.zeros_like(table), 0.0
+    for part in map_blocks(one, len(s), block_rows=_PAIRS_A_BLOCK):
+        sums += part[0]
+        nonzero += part[1]
+    return s, np.maximum(per_base(sums, len(alpha)), 0.0), nonzero
+
+
+def _update_alpha(distances: np.ndarray) -> np.ndarray:
+    """Eq. (21): alpha_i proportional to ||(S - S^(i)) o W||; equal where S is every base clustering."""
+    alpha = np.sqrt(distances)
+    if not alpha.any():
+        alpha = np.ones_like(alpha)
+    alpha = np.maximum(alpha, _LEAST_ALPHA * alpha.mean())
+    return alpha / alpha.sum()
+
+
+def _finish(result: SPCEResult, known: Partitions, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    """Exactly `n_clusters` clusters: the components of S, or a normalised cut where they are too many or few.
+
+    Too many: components are the nodes of a graph of their mean co-association. Too few: S is the graph.
+    """
+    rows = known.distinct
+    if result.n_components == n_clusters:
+        return result.components
+    if result.n_components > n_clusters:
+        graph, sizes = _between_components(result, known)
+        return _cut(graph, sizes, n_clusters, rng)[result.components]
+    w = rows.counts.astype(float)
+    graph = coassociation(result, len(w)).toarray()
+    return _cut(graph * np.outer(w, w), w, n_clusters, rng)
+
+
+def _between_components(result: SPCEResult, known: Partitions) -> tuple[np.ndarray, np.ndarray]:
+    """Mean co-association of two components, over the times both were seen, times their sizes; the sizes."""
+    rows = known.distinct
+    w = rows.counts.astype(float)
+    members = np.zeros((len(w), result.n_components))
+    members[np.arange(len(w)), result.components] = 1.0
+    shared = scatter(rows.codes, known.offsets, w, members)
+    seen = (w[:, None] * (rows.codes >= 0)).T @ members
+    together = seen.T @ seen
+    sizes = w @ members
+    mean = np.divide(shared.T @ shared, together, out=np.zeros_like(together), where=together > 0)
+    return mean * np.outer(sizes, sizes), sizes
+
+
+def _cut(graph: np.ndarray, sizes: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    """Normalised cut by spectral rotation."""
+    root = np.sqrt(graph.sum(axis=1))
+    _, h = leading_eigenpairs(graph / np.outer(root, root), n_clusters)
+    found = spectral_rotation(h, sizes, n_init=10, rng=rng)
+    return fill_empty_clusters(
+        found.labels, (h @ found.rotation)[np.arange(len(h)), found.labels], n_clusters
+    )
+
+
+def coassociation(result: SPCEResult, n_rows: int) -> sp.csr_array:
+    """S as a symmetric sparse matrix of distinct rows."""
+    left, right, s = (part[result.s > 0] for part in (result.pairs.left, result.pairs.right, result.s))
+    diagonal = np.arange(n_rows, dtype=np.int32)
+    places = (np.concatenate([left, right, diagonal]), np.concatenate([right, left, diagonal]))
+    return sp.csr_array((np.concatenate([s, s, np.ones(n_rows)]), places), shape=(n_rows, n_rows))
+
+
+class SPCE(LabelsMixin, BaseEstimator):
+    """Self-paced clustering ensemble: a learned co-association graph whose components are the clusters.
+
+    It starts from how often two instances share a cluster, keeps the pairs on which all bases agree, and
+    cuts or keeps the others, clear pairs before doubtful ones, until the graph falls into `n_clusters`
+    connected components. Base clusterings near the learned graph count more. Use it for ensembles of
+    moderate size whose clusters may have very unequal sizes and unequal numbers in the base clusterings.
+    Prefer :class:`PCE` when clusters are many and the base clusterings uncertain (the components then tend
+    to be one giant and crumbs), when much is missing, and above some thousand distinct label rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+    theta : float, default=0.15
+        Sparsity of the learned graph: roughly the co-association below which a link is cut. Above 0.25, links
+        cut in the first stage never return and the graph may fall into more than `n_clusters` components.
+    weighting : {"self_paced", "fixed", "none"}, default="self_paced"
+        Weigh pairs by how clear they are, with more patience from stage to stage; by how clear they were at
+        the start (SPCE-fixW); or not at all (SPCE-W).
+    unobserved : {"error", "noise", "largest"}, default="error"
+        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
+    max_iter : int, default=20
+        Limit of steps in the last stage; the four stages before have at most five.
+    verbose : int, default=0
+        Print the objective of every step to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts of the spectral rotation, which is only used where the learned graph does not have
+        `n_clusters` components. Everything else is deterministic.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    confidence_ : ndarray of shape (n_instances,)
+        Share of the opinion about the instance that points to its cluster, drawn towards 1 / n_clusters for
+        instances that few bases saw. 0 for an unobserved instance.
+    weights_ : ndarray of shape (n_base,)
+        How much each base clustering counts in the fit, 1 / alpha of the paper, scaled to sum to one: the
+        nearer to the learned graph, the more. 0 for a column without labels.
+    n_components_ : int
+        Connected components of the learned graph. Where it is `n_clusters`, they are the clusters; otherwise
+        the clusters are a normalised cut of the graph.
+    exactness_margin_ : float
+        Positive: working on distinct rows was exactly the method on all instances, in every step. Else an
+        eigenvector between equal instances was cut in two by the number of clusters, and they got equal
+        shares.
+    coassociation_ : sparse array of shape (n_distinct, n_distinct)
+        The learned graph on distinct label rows; see :meth:`coassociation` for instances.
+    objective_ : ndarray of shape (n_iter,)
+        The objective without its rank term after every step. Not monotone: age and rho change on the way.
+    n_clusters_ : int
+        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    n_iter_ : int
+        Number of steps over all stages.
+    partitions_ : Partitions
+        The table as it was read.
+    n_features_in_ : int
+        Number of base clusterings.
+    feature_names_in_ : ndarray of str
+        Names of the base clusterings, where a frame was given.
+
+    Notes
+    -----
+    Where this differs from the paper: it runs on distinct label rows with counts, which is exact (see
+    ``exactness_margin_``); connected components decide the rank test instead of an eigenvalue tolerance;
+    alpha has a floor, since a base clustering equal to the consensus would have infinite weight; exactly
+    `n_clusters` clusters come out; missing labels are allowed: a base clustering has an opinion about a
+    pair only if it saw both, and a pair that none saw together is undetermined.
+
+    Tables with more than 5000 distinct label rows are refused: the eigenproblem is dense.
+
+    References
+    ----------
+    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li: Self-Paced Clustering Ensemble. IEEE TNNLS, 2021.
+
+    Examples
+    --------
+    >>> from consilience import SPCE
+    >>> labels = [
+    ...     ["a", "x", "u"],
+    ...     ["a", "x", "u"],
+    ...     ["a", "y", "u"],
+    ...     ["b", "y", "v"],
+    ...     ["b", None, "v"],
+    ... ]
+    >>> model = SPCE(n_clusters=2).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1]
+    >>> model.n_components_
+    2
+    >>> model.predict([[None, None, "v"]]).tolist()
+    [1]
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "theta": [Interval(Real, 0, 1, closed="left")],
+        "weighting": [StrOptions({"self_paced", "fixed", "none"})],
+        "unobserved": [StrOptions({"error", "noise", "largest"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        theta: float = 0.15,
+        weighting: str = "self_paced",
+        unobserved: str = "error",
+        max_iter: int = 20,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.theta = theta
+        self.weighting = weighting
+        self.unobserved = unobserved
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> SPCE:
+        """Merge the base clusterings.
+
+        Parameters
+        ----------
+        X : array, nested list, frame, dict or list of series, or Partitions
+            The table of base labels; see :meth:`consilience.Partitions.of`.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        partitions = self._read_labels(X, self.unobserved)
+        rng = random_source(self.random_state)
+        known = partitions if partitions.seen.all() else partitions.take(partitions.seen)
+        rows = known.distinct
+        _check_size(len(rows.counts))
+        c = self._feasible_clusters(len(rows.counts))
+        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
+            result = spce(
+                rows.codes,
+                rows.counts,
+                c,
+                theta=self.theta,
+                weighting=self.weighting,
+                max_iter=self.max_iter,
+                progress=self._progress if self.verbose else None,
+            )
+            found = _finish(result, known, c, rng)
+        labels = np.argsort(by_size(found, rows.counts, c))[found]
+        self._answer(partitions, known, labels, c)
+        self.weights_ = np.zeros(partitions.n_columns)
+        self.weights_[list(partitions.columns)] = (1.0 / result.alpha) / np.sum(1.0 / result.alpha)
+        self.n_components_ = result.n_components
+        self.exactness_margin_ = result.margin
+        self.coassociation_ = coassociation(result, len(rows.counts))
+        self.objective_ = result.objective
+        self.n_iter_ = result.n_iter
+        self._row_of = self._spread(rows.inverse, -1)
+        return self
+
+    def coassociation(self, instances: Any) -> np.ndarray:
+        """The learned co-association between some instances, dense; zero for those that nobody saw.
+
+        Parameters
+        ----------
+        instances : array of int or bool
+            Positions of instances in the table that was fitted, or a mask.
+        """
+        check_is_fitted(self)
+        rows = self._row_of[np.asarray(instances)]
+        dense = self.coassociation_[np.maximum(rows, 0)][:, np.maximum(rows, 0)].toarray()
+        dense[rows < 0], dense[:, rows < 0] = 0.0, 0.0
+        return dense
+
+
+def _check_size(n_rows: int) -> None:
+    if n_rows > _MAX_ROWS:
+        raise ValueError(
+            f"the table has {n_rows} distinct label rows, SPCE takes at most {_MAX_ROWS}. Hint: use PCE, "
+            "whose cost is linear in them, or fewer or coarser base clusterings."
+        )
