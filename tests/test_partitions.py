@@ -1088,3 +1088,18 @@ def test_far_more_columns_than_rows_is_warned_about():
     assert (
         Partitions.of(np.zeros((3, 30), dtype=int)).n_partitions == 30
     )  # no warning, or it would be an error
+
+
+def test_ids_keep_their_name():
+    named = pd.DataFrame({"a": [0, 1, None]}, index=pd.Index(["u", "v", "w"], name="customer"))
+    partitions = Partitions.of(named, unobserved="keep")
+    assert partitions.decode(partitions.codes).index.name == "customer"
+    for library in (pd, pl):
+        frame = library.DataFrame({"customer": ["u", "v", "w"], "a": [0, 1, 1], "b": [1, 0, 0]})
+        partitions = Partitions.of(frame, index="customer")
+        back = partitions.decode(partitions.codes)
+        ids = back.index if library is pd else back["customer"]
+        assert list(ids) == ["u", "v", "w"]
+        # The column of ids may also be there in a new table.
+        assert partitions.encode(frame).tolist() == partitions.codes.tolist()
+        assert partitions.encode(frame[["customer", "b"]])[:, 0].tolist() == [-1, -1, -1]

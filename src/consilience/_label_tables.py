@@ -29,6 +29,7 @@ class LabelTable(NamedTuple):
     ids: np.ndarray | None
     backend: Any
     named: bool
+    id_name: Any = None
 
 
 def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
@@ -97,7 +98,8 @@ def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
     if frame.shape[0] == 0 or not columns:
         raise _empty_table((frame.shape[0], len(columns)))
     names = [str(name) for name in columns]
-    return LabelTable(list(columns.values()), names, index, frame.implementation.value, named=True)
+    id_name = getattr(labels.index, "name", None) if id_column is None and index is not None else id_column
+    return LabelTable(list(columns.values()), names, index, frame.implementation.value, True, id_name)
 
 
 def _pandas_ids(frame: Any) -> np.ndarray | None:

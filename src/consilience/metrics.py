@@ -535,4 +535,10 @@ def _mean_of_known(values: NDArray[np.float64]) -> float:
 
 def _check_normalization(normalization: str, function: str) -> None:
     # Keys rather than a set: the message then lists them in the same order every time.
-    check_parameter("normalization", normalization, StrOptions(_NORMALIZERS.keys()), function)
+    check_parameter(
+        "normalization",
+        normalization,
+        StrOptions(_NORMALIZERS.keys()),
+        function,
+        hint="scikit-learn's 'geometric' is called 'sqrt' here",
+    )

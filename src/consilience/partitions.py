@@ -61,7 +61,7 @@ class Partitions:
     names : tuple of str
         Names of the base clusterings.
     index : ndarray or None
-        Ids of the instances, where the input had any.
+        Ids of the instances, where the input had any; `index_name` is the name of their column or index.
     columns : tuple of int
         Positions of these clusterings in the table that was given; all-missing columns are left out.
     n_columns : int
@@ -79,6 +79,7 @@ class Partitions:
     negative: Negative
     backend: Any
     column_names: tuple[str, ...]
+    index_name: Any = None
 
     @classmethod
     def of(
@@ -201,6 +202,7 @@ class Partitions:
             negative=negative,
             backend=table.backend,
             column_names=tuple(table.names),
+            index_name=table.id_name,
         )
 
     def _require_observed(self) -> None:
@@ -349,7 +351,9 @@ class Partitions:
             columns = zip(labels.names, labels.codes.T, labels.categories, strict=True)
             coded = {name: (codes, categories) for name, codes, categories in columns}
             return coded, labels.n_instances, labels.index
-        table = read_table(labels, None)
+        given = list(getattr(labels, "columns", ()))
+        with_ids = self.index_name in given and self.index_name not in self.column_names
+        table = read_table(labels, self.index_name if with_ids else None)
         names: Sequence[str] = table.names
         if table.named:
             self._require_known(names)
@@ -395,20 +399,23 @@ class Partitions:
         return np.column_stack([c.astype(object) for c in columns])
 
     def frame(self, columns: dict[str, np.ndarray]) -> Any:
-        """A frame of the user's kind with the user's index. Only where the input was a frame or series."""
+        """A frame of the user's kind with the user's ids. Only where the input was a frame or series."""
         if self.backend is None:
             raise ValueError("the input was not a frame. Hint: build a frame from the arrays yourself.")
+        # Codes of other instances than these (see `encode`) have other ids.
+        n_rows = len(next(iter(columns.values())))
+        ids = self.index if n_rows == self.n_instances else None
+        if ids is not None and self.index_name is not None and self.backend != "pandas":
+            columns = {str(self.index_name): ids, **columns}
         data = {
             name: values if values.dtype != object else values.tolist() for name, values in columns.items()
         }
         native = nw.from_dict(data, backend=self.backend).to_native()
         if self.backend == "pandas":
-            # Codes of other instances than these (see `encode`) have other ids.
-            self._finish_pandas(native, columns, self.index if len(native) == self.n_instances else None)
+            self._finish_pandas(native, columns, ids)
         return native
 
-    @staticmethod
-    def _finish_pandas(frame: Any, columns: dict[str, np.ndarray], ids: np.ndarray | None) -> None:
+    def _finish_pandas(self, frame: Any, columns: dict[str, np.ndarray], ids: np.ndarray | None) -> None:
         pandas: Any = nw.get_native_namespace(frame)
         for name, values in columns.items():
             # Integers beside None became floats, which lose digits above 2**53.
@@ -417,6 +424,7 @@ class Partitions:
         if ids is not None:
             several_levels = ids.dtype == object and all(isinstance(value, tuple) for value in ids)
             frame.index = pandas.MultiIndex.from_tuples(ids.tolist()) if several_levels else ids
+            frame.index.name = None if several_levels else self.index_name
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -127,6 +127,8 @@ def _find(name: str) -> Path:
 
 def _hint(stem: str) -> str:
     by_lower = {name.lower(): name for name in available()}
+    if stem in ("digits", "digits_views"):
+        return f"the digits are built in; call load_{stem}()"
     close = get_close_matches(stem.lower(), by_lower, n=1, cutoff=0.7)
     other = f"did you mean {by_lower[close[0]]!r}? If not, " if close else ""
     place = _folders()[0] / (stem + _ENDING)
