@@ -1,6 +1,5 @@
 """Scores are compared with plain slow versions that loop over instances, pairs and matchings."""
 
-import time
 from itertools import combinations, permutations
 from math import log, sqrt
 from types import SimpleNamespace
@@ -210,15 +209,6 @@ def test_pair_counts_do_not_overflow_at_ten_million():
     assert pair_f_score(half, whole) == pytest.approx(2 * precision / (precision + 1), rel=1e-14)
     assert adjusted_rand_score(half, whole) == 0.0
     assert adjusted_rand_score(half, half) == 1.0
-
-
-def test_a_million_labels_take_well_under_a_second():
-    rng = np.random.default_rng(0)
-    true, pred = rng.integers(0, 20, 1_000_000), rng.integers(0, 30, 1_000_000)
-    start = time.perf_counter()
-    accuracy_score(true, pred)
-    normalized_mutual_info_score(true, pred, normalization="max")
-    assert time.perf_counter() - start < 1.0  # about .03 s on an idle machine
 
 
 def test_inputs_are_not_changed():

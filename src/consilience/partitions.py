@@ -311,6 +311,10 @@ class Partitions:
         index = None if self.index is None else _frozen(self.index[rows])
         return _replace(self, codes=_frozen(self.codes[rows]), index=index)
 
+    def take_seen(self) -> Partitions:
+        """The same clusterings of the instances that at least one of them saw."""
+        return self if self.seen.all() else self.take(self.seen)
+
     def fill(self, codes: np.ndarray) -> Partitions:
         """The same table with other codes, such as a completed one."""
         return _replace(self, codes=_frozen(codes.astype(self.codes.dtype)))

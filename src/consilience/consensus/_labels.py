@@ -135,3 +135,10 @@ class LabelsMixin(ClusterMixin):
 def by_size(labels: np.ndarray, counts: np.ndarray, n_clusters: int) -> np.ndarray:
     """Old numbers of the clusters in the order of their new ones: 0 is the largest cluster."""
     return np.argsort(-np.bincount(labels, weights=counts, minlength=n_clusters), kind="stable")
+
+
+def per_column(partitions: Partitions, values: np.ndarray) -> np.ndarray:
+    """Values of the base clusterings, with zero for the columns of the table that have no label."""
+    out = np.zeros(partitions.n_columns)
+    out[list(partitions.columns)] = values
+    return out

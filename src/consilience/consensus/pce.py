@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus._labels import LabelsMixin, by_size, per_column
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.completion import complete_labels
@@ -535,7 +535,7 @@ class PCE(LabelsMixin, BaseEstimator):
         partitions = self._read_labels(X, self.unobserved)
         _check_size(partitions)
         rng = random_source(self.random_state)
-        known = partitions if partitions.seen.all() else partitions.take(partitions.seen)
+        known = partitions.take_seen()
         if self.imputation == "random":
             known = known.fill(_fill_randomly(known, rng))
         distinct = known.distinct
@@ -567,8 +567,7 @@ class PCE(LabelsMixin, BaseEstimator):
         labels = np.argsort(order)[result.labels]
         self._answer(partitions, known, labels, c)
         self.reliability_ = self._spread(result.reliability[distinct.inverse], 0.0)
-        self.weights_ = np.zeros(partitions.n_columns)
-        self.weights_[list(partitions.columns)] = result.weights
+        self.weights_ = per_column(partitions, result.weights)
         self.rotations_ = result.rotations
         self.rotation_ = result.rotation[:, order]
         self.objective_ = result.objective

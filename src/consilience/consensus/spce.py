@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus._labels import LabelsMixin, by_size, per_column
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
@@ -346,7 +346,7 @@ class SPCE(LabelsMixin, BaseEstimator):
         """
         partitions = self._read_labels(X, self.unobserved)
         rng = random_source(self.random_state)
-        known = partitions if partitions.seen.all() else partitions.take(partitions.seen)
+        known = partitions.take_seen()
         rows = known.distinct
         _check_size(len(rows.counts))
         c = self._feasible_clusters(len(rows.counts))
@@ -363,8 +363,7 @@ class SPCE(LabelsMixin, BaseEstimator):
             found = _finish(result, known, c, rng)
         labels = np.argsort(by_size(found, rows.counts, c))[found]
         self._answer(partitions, known, labels, c)
-        self.weights_ = np.zeros(partitions.n_columns)
-        self.weights_[list(partitions.columns)] = (1.0 / result.alpha) / np.sum(1.0 / result.alpha)
+        self.weights_ = per_column(partitions, (1.0 / result.alpha) / np.sum(1.0 / result.alpha))
         self.n_components_ = result.n_components
         self.exactness_margin_ = result.margin
         self.coassociation_ = coassociation(result, len(rows.counts))
