@@ -373,8 +373,7 @@ class PCE(LabelsMixin, BaseEstimator):
     gamma : float, default=1.0
         Weight of the discretisation term. Labels hardly depend on it from 0.1 upwards.
     n_init : int, default=10
-        Number of starts of the spectral rotation, of which the best aligned is kept. This is the parameter
-        that moves the quality most.
+        Number of starts of the spectral rotation, of which the best aligned is kept.
     self_paced : bool, default=True
         Weigh instances by reliability, admitting more of them with every iteration (False: PCE-noSP).
     diversity : bool, default=True
