@@ -128,7 +128,7 @@ def inits(n_draws):
             "init": init,
             **{
                 f"{name} r = {r}": score(name, r, n_draws, init=init)
-                for name, r in product(TABLES, (0.0, 0.7))
+                for name, r in product(TABLES, (0.0, 0.3, 0.7))
             },
             **{f"pixraw r = {r}": score("pixraw pools", r, n_draws, init=init) for r in POOLS},
         }

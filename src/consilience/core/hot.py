@@ -286,6 +286,7 @@ def learn_pairs(  # type: ignore[no-untyped-def]
 def join(left, right, s, parent):  # type: ignore[no-untyped-def]
     """Connected components of the pairs with ``s > 0``: afterwards ``parent[p]`` is the lowest row of ``p``'s
     component. ``parent`` must be 0..rows-1 before."""
+    # SciPy's would need the pairs sorted into a sparse matrix first, in every step.
     for e in range(len(left)):
         if s[e] > 0.0:
             p, q = left[e], right[e]
