@@ -11,6 +11,8 @@ _PACED = {
 }
 
 INSTANCES = [
+    ("DAL", {}, {}),
+    ("DAL", {"solver": "scalable"}, {}),
     ("PCE", {}, {}),
     ("PCE", {"self_paced": False}, {}),
     ("PCE", {"diversity": False}, {}),
@@ -40,6 +42,10 @@ INSTANCES = [
     ("SPCE", {}, _PACED),
     ("SPCE", {"weighting": "fixed"}, _PACED),
     ("SPCE", {"weighting": "none", "theta": 0.1}, _PACED),
+    ("LWEA", {}, {}),
+    ("LWGP", {}, {}),
+    ("LWGP", {"discretize": "rotation"}, {}),
+    ("MixtureConsensus", {}, {}),
 ]
 
 # scikit-learn's checks that do not fit an estimator of labels, and why.

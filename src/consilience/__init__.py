@@ -12,8 +12,12 @@ _HOME = {
     "Partitions": "partitions",
     "Views": "views",
     "check_views": "views",
+    "DAL": "consensus",
     "PCE": "consensus",
     "SPCE": "consensus",
+    "LWEA": "consensus",
+    "LWGP": "consensus",
+    "MixtureConsensus": "consensus",
 }
 _ROOMS = ("consensus", "datasets", "generate", "metrics", "missing", "multiview", "partitions", "views")
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience.core import hot
+from consilience.core import hot, tables
 from consilience.core.blocks import run_blocks
-from consilience.core.tables import contingency, gather, scatter
+from consilience.core.tables import contingency, cross, gather
 
 
 class Votes(NamedTuple):
@@ -32,10 +32,8 @@ def votes(
     codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, labels: np.ndarray, n_clusters: int
 ) -> Votes:
     """How much each base cluster speaks for each consensus cluster."""
-    one_hot = np.zeros((len(labels), n_clusters))
-    one_hot[np.arange(len(labels)), labels] = 1.0
-    together = scatter(codes, offsets, counts.astype(float), one_hot)
-    average = counts @ one_hot / counts.sum()
+    together = cross(codes, offsets, labels, counts.astype(float), n_clusters)
+    average = np.bincount(labels, weights=counts, minlength=n_clusters) / counts.sum()
     share = shares(together, average)
     others = np.maximum(together - 1.0, 0.0) + average
     others /= np.maximum(together.sum(axis=1, keepdims=True), 1.0)
@@ -44,7 +42,7 @@ def votes(
 
 def elect(codes: np.ndarray, offsets: np.ndarray, votes: Votes) -> np.ndarray:
     """Consensus cluster of each row of labels: naive Bayes, the labels of a row taken as independent."""
-    return (votes.prior + gather(codes, offsets, votes.lift)).argmax(axis=1)
+    return tables.elect(codes, offsets, votes.lift, votes.prior)
 
 
 def confidence(codes: np.ndarray, offsets: np.ndarray, share: np.ndarray, labels: np.ndarray) -> np.ndarray:

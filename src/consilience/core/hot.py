@@ -64,6 +64,59 @@ def contingency(codes, offsets, weights, out):  # type: ignore[no-untyped-def]
 
 
 @_compiled
+def quadratic(codes, offsets, table, out):  # type: ignore[no-untyped-def]
+    """``out[p] = z_p.T @ table @ z_p``, z_p the row's part of the stacked indicator; `table` symmetric."""
+    n_rows, n_bases = codes.shape
+    stacked = np.empty(n_bases, dtype=np.int64)
+    for p in range(n_rows):
+        seen = 0
+        for i in range(n_bases):
+            if codes[p, i] >= 0:
+                stacked[seen] = offsets[i] + codes[p, i]
+                seen += 1
+        value = 0.0
+        for a in range(seen):
+            row = stacked[a]
+            value += table[row, row]
+            for b in range(a):
+                value += 2.0 * table[row, stacked[b]]
+        out[p] = value
+
+
+@_compiled
+def cross(codes, offsets, labels, weights, out):  # type: ignore[no-untyped-def]
+    """``out[offsets[i] + codes[p, i], labels[p]] += weights[p]``; rows with a negative label are left out."""
+    n_rows, n_bases = codes.shape
+    for p in range(n_rows):
+        label = labels[p]
+        if label >= 0:
+            for i in range(n_bases):
+                if codes[p, i] >= 0:
+                    out[offsets[i] + codes[p, i], label] += weights[p]
+
+
+@_compiled
+def elect(codes, offsets, table, bias, labels):  # type: ignore[no-untyped-def]
+    """``labels[p] = argmax(bias + gather_sum)`` without keeping the sums."""
+    n_rows, n_bases = codes.shape
+    width = table.shape[1]
+    sums = np.empty(width)
+    for p in range(n_rows):
+        for d in range(width):
+            sums[d] = bias[d]
+        for i in range(n_bases):
+            if codes[p, i] >= 0:
+                row = offsets[i] + codes[p, i]
+                for d in range(width):
+                    sums[d] += table[row, d]
+        best = 0
+        for d in range(1, width):
+            if sums[d] > sums[best]:
+                best = d
+        labels[p] = best
+
+
+@_compiled
 def impute(codes, missing, offsets, table, bias, weights, target, diversity):  # type: ignore[no-untyped-def]
     """Refill missing entries, base after base, each with the cluster that brings the row nearest its target.
 

@@ -56,6 +56,41 @@ def contingency(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> 
     return mirror(total(map_blocks(one, len(codes), block_rows=rows_per_block(offsets))))
 
 
+def cross(
+    codes: np.ndarray, offsets: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_labels: int
+) -> np.ndarray:
+    """Weight that every cluster (row) shares with every label (column); negative labels are left out."""
+
+    def one(rows: slice) -> np.ndarray:
+        out = np.zeros((int(offsets[-1]), n_labels))
+        hot.cross(codes[rows], offsets, labels[rows], weights[rows], out)
+        return out
+
+    return total(map_blocks(one, len(codes), block_rows=rows_per_block(offsets)))
+
+
+def elect(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """For every row, the column in which the table's rows of its clusters, and `bias`, have the highest sum."""
+    labels = np.empty(len(codes), dtype=np.int64)
+
+    def one(rows: slice) -> None:
+        hot.elect(codes[rows], offsets, table, bias, labels[rows])
+
+    run_blocks(one, len(codes))
+    return labels
+
+
+def quadratic(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """For every row, the sum of a symmetric table over all pairs of its clusters."""
+    out = np.empty(len(codes))
+
+    def one(rows: slice) -> None:
+        hot.quadratic(codes[rows], offsets, table, out[rows])
+
+    run_blocks(one, len(codes))
+    return out
+
+
 def rows_per_block(offsets: np.ndarray) -> int:
     """Block size at which filling a table of cluster pairs costs more than adding it up.
 
