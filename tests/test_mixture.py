@@ -187,3 +187,31 @@ def test_verbose_talks_on_standard_error(capsys):
     _, base = planted(60, 4, 3, noise=0.1, missing=0.2, seed=0)
     MixtureConsensus(3, verbose=1, random_state=0).fit(base)
     assert "MixtureConsensus iteration 1: objective" in capsys.readouterr().err
+
+
+class TestGivenStart:
+    def test_improves_it(self):
+        truth, base = planted(300, 8, 4, noise=0.2, missing=0.2, seed=3)
+        rng = np.random.default_rng(0)
+        start = np.where(rng.random(300) < 0.3, rng.integers(0, 4, 300), truth)
+        model = MixtureConsensus(4, init=start).fit(base)
+        assert adjusted_rand_score(truth, model.labels_) > adjusted_rand_score(truth, start) + 0.2
+        assert (np.diff(model.objective_) <= 1e-9 * abs(model.objective_[0])).all()
+
+    def test_ends_where_a_random_start_ended(self):
+        _, base = planted(300, 8, 4, noise=0.2, missing=0.2, seed=3)
+        found = MixtureConsensus(4, tol=1e-9, random_state=0).fit(base)
+        again = MixtureConsensus(4, tol=1e-9, init=found.labels_).fit(base)
+        assert adjusted_rand_score(found.labels_, again.labels_) == 1.0
+
+    @pytest.mark.parametrize(
+        ("init", "message"),
+        [
+            ([0, 1], r"init has shape \(2,\) .* the table has 4 instances. Hint"),
+            ([0.5, 0, 1, 1], "dtype float64"),
+            ([0, 0, 2, 1], "init puts row 2 in cluster 2, but there are clusters 0 to 1. Hint"),
+        ],
+    )
+    def test_that_does_not_fit_is_refused(self, init, message):
+        with pytest.raises(ValueError, match=message):
+            MixtureConsensus(2, init=init).fit([[0, 0], [0, 0], [1, 1], [1, 0]])

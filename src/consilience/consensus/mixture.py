@@ -17,7 +17,8 @@ from consilience.consensus._labels import LabelsMixin, by_size
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.discretize import fill_empty_clusters
-from consilience.core.tables import gather, rows_per_block, scatter
+from consilience.core.tables import cross, gather, rows_per_block, scatter
+from consilience.partitions import Partitions
 
 # Starts are compared on at most this many rows; the best one goes on with all of them.
 _SAMPLE_ROWS = 5_000
@@ -48,6 +49,7 @@ def mixture(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
+    start: np.ndarray | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> MixtureResult:
     r"""Penalised maximum likelihood of a mixture of multinomials, by expectation maximisation.
@@ -60,11 +62,17 @@ def mixture(
     in which that base gives its labels. Without it a label that no member of a cluster carries would be shut
     out for ever. A missing label has no factor. Row p stands for ``counts[p]`` instances.
 
+    `start` is a cluster for every row to begin with; without it `n_init` random starts are compared.
+
     Symbols: l -> codes (-1 = missing); w -> counts; pi -> proportions; theta -> profiles; a -> prior.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
     w = counts.astype(float)
     shares = _shares(codes, offsets, w)
+    if start is not None:
+        pi = np.bincount(start, weights=w, minlength=n_clusters) / w.sum()
+        theta = _update_profiles(cross(codes, offsets, start, w, n_clusters), offsets, shares, prior)
+        return _maximise(codes, w, offsets, shares, pi, theta, prior, max_iter, tol, progress)
     order = np.argsort(np.round(gather(codes, offsets, np.log(shares)[:, None])[:, 0], 9), kind="stable")
     sample, weights = _sample(codes, w, order)
 
@@ -211,8 +219,11 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
     prior : float, default=0.1
         How many labels every cluster is given from every base clustering beforehand, in the shares in which
         that base clustering gives them.
+    init : "random" or array-like of int of shape (n_instances,), default="random"
+        Where to start: at rows that differ, or at a partition that is to be improved, with clusters
+        0..n_clusters - 1.
     n_init : int, default=10
-        Starts; the most likely one is kept.
+        Random starts; the most likely one is kept.
     unobserved : {"error", "noise", "largest"}, default="error"
         An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=200
@@ -282,6 +293,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "prior": [Interval(Real, 0, None, closed="neither")],
+        "init": [StrOptions({"random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -295,6 +307,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
         n_clusters: int = 8,
         *,
         prior: float = 0.1,
+        init: Any = "random",
         n_init: int = 10,
         unobserved: str = "error",
         max_iter: int = 200,
@@ -304,6 +317,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.prior = prior
+        self.init = init
         self.n_init = n_init
         self.unobserved = unobserved
         self.max_iter = max_iter
@@ -338,6 +352,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
                 max_iter=self.max_iter,
                 tol=self.tol,
                 rng=rng,
+                start=self._start(partitions, k),
                 progress=self._progress if self.verbose else None,
             )
         if not result.converged:
@@ -353,3 +368,26 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
         self.objective_ = result.objective
         self.n_iter_ = result.n_iter
         return self
+
+    def _start(self, partitions: Partitions, n_clusters: int) -> np.ndarray | None:
+        """The given start, per distinct observed row."""
+        if isinstance(self.init, str):
+            return None
+        labels = np.asarray(self.init)
+        if labels.shape != (partitions.n_instances,) or labels.dtype.kind not in "iu":
+            raise ValueError(
+                f"init has shape {labels.shape} and dtype {labels.dtype}, but the table has "
+                f"{partitions.n_instances} instances. Hint: give one whole number per instance."
+            )
+        labels = labels[partitions.seen]
+        wrong = np.flatnonzero((labels < 0) | (labels >= n_clusters))
+        if len(wrong):
+            row = np.flatnonzero(partitions.seen)[wrong[0]]
+            raise ValueError(
+                f"init puts row {row} in cluster {labels[wrong[0]]}, but there are clusters 0 to "
+                f"{n_clusters - 1}. Hint: number the clusters from 0, or raise n_clusters."
+            )
+        rows = partitions.take_seen().distinct
+        start = np.empty(len(rows.counts), dtype=np.int64)
+        start[rows.inverse] = labels  # equal rows have one cluster; the last instance decides
+        return start
