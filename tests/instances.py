@@ -9,8 +9,18 @@ _RANDOM = "labels are filled in at random, so another table means another draw"
 _PACED = {
     "test_objective_is_recorded_and_falls": "age and rho change between steps; its own tests hold them fixed"
 }
+_AT_THE_MEAN = "all absent rows of a view are put at one place, and seem to be alike"
 
 INSTANCES = [
+    (
+        {"imputation": "mean", "kernel": "cosine"},
+        {
+            "test_recovers_what_is_clear": _AT_THE_MEAN,
+            "test_frames_are_joined_by_id": _AT_THE_MEAN,
+            "test_training_rows_keep_their_clusters": _AT_THE_MEAN,
+            "test_any_view_will_do": _AT_THE_MEAN,
+        },
+    ),
     ("DAL", {}, {}),
     ("DAL", {"solver": "scalable"}, {}),
     ("PCE", {}, {}),
@@ -32,6 +42,7 @@ INSTANCES = [
         "PCE",
         {"discretize": "post", "tol": 1e-2},
         {
+            "test_finds_the_number_of_clusters": _ABLATION,
             "test_recovers_what_is_clear": _ABLATION,
             "test_renaming_labels_changes_nothing": _ABLATION,
             "test_order_of_base_clusterings_changes_nothing": _ABLATION,

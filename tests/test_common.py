@@ -4,13 +4,16 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import consilience
 from consilience import consensus, multiview
+from consilience.consensus._labels import LabelsMixin
 from consilience.core import blocks
 from tests.instances import INSTANCES, NOT_FOR_LABELS
 from tests.planted import planted
@@ -22,11 +25,19 @@ def build(name, settings, **more):
     return getattr(ROOMS[name], name)(random_state=0, **{"n_clusters": 3, **settings, **more})
 
 
-every_label_method = pytest.mark.parametrize(
-    ("name", "settings"),
-    [(name, settings) for name, settings, _ in INSTANCES if name in consensus.__all__],
-    ids=lambda value: value if isinstance(value, str) else str(value or "default"),
-)
+LABEL_METHODS = [name for name in consensus.__all__ if issubclass(getattr(consensus, name), LabelsMixin)]
+
+
+def settings_of(names):
+    return pytest.mark.parametrize(
+        ("name", "settings"),
+        [(name, settings) for name, settings, _ in INSTANCES if name in names],
+        ids=lambda value: value if isinstance(value, str) else str(value or "default"),
+    )
+
+
+every_label_method = settings_of(LABEL_METHODS)
+every_table_method = settings_of([name for name in consensus.__all__ if name not in LABEL_METHODS])
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +66,7 @@ def test_every_method_is_listed():
 
 @parametrize_with_checks(
     [build(name, settings) for name, settings, _ in INSTANCES],
-    expected_failed_checks=lambda estimator: (
-        NOT_FOR_LABELS if type(estimator).__name__ in consensus.__all__ else {}
-    ),
+    expected_failed_checks=lambda estimator: NOT_FOR_LABELS if isinstance(estimator, LabelsMixin) else {},
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -75,6 +84,12 @@ class TestLabelMethod:
             assert model.confidence_.shape == truth.shape
             assert model.confidence_.min() >= 0
             assert model.confidence_.max() <= 1
+
+    def test_finds_the_number_of_clusters(self, name, settings):
+        truth, base = planted(150, 8, 3, noise=0.05, missing=0.15, seed=4)
+        model = build(name, settings, n_clusters="auto").fit(base)
+        assert model.n_clusters_ == model.cluster_count_.n_clusters == 3
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
 
     def test_renaming_labels_changes_nothing(self, name, settings, clear):
         _, base = clear
@@ -186,6 +201,66 @@ class TestLabelMethod:
         with pytest.raises(ValueError, match=r"The 'n_clusters' parameter of \w+ must be an int .* Got -4"):
             build(name, settings, n_clusters=-4).fit(clear[1])
         assert_allclose(build(name, settings, n_clusters=np.int64(3)).fit(clear[1]).n_clusters_, 3)
+
+
+@pytest.fixture
+def blobs():
+    """Three clusters of a table of features, apart enough for every method."""
+    X, truth = make_blobs(90, n_features=4, centers=3, cluster_std=0.5, random_state=2)
+    return truth, X
+
+
+@every_table_method
+class TestTableMethod:
+    def test_recovers_what_is_clear(self, name, settings, blobs):
+        truth, X = blobs
+        model = build(name, settings).fit(X)
+        assert adjusted_rand_score(truth, model.labels_) == 1.0
+        assert model.labels_.dtype.kind == "i"
+        assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
+
+    def test_permuting_instances_permutes_the_answer(self, name, settings, blobs):
+        _, X = blobs
+        order = np.random.default_rng(0).permutation(len(X))
+        model, other = build(name, settings).fit(X), build(name, settings).fit(X[order])
+        assert adjusted_rand_score(model.labels_[order], other.labels_) == 1.0
+
+    def test_same_seed_same_answer_whatever_the_threads(self, name, settings, blobs, monkeypatch):
+        X = blobs[1] + np.random.default_rng(0).normal(scale=2.0, size=blobs[1].shape)
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", 10)
+        answers = []
+        for n_threads in (1, 2, 3):
+            monkeypatch.setattr(blocks, "n_threads", lambda n_threads=n_threads: n_threads)
+            model = build(name, settings).fit(X)
+            answers.append((model.labels_, model.objective_))
+        for labels, objective in answers[1:]:
+            assert_array_equal(labels, answers[0][0])
+            assert_array_equal(objective, answers[0][1])
+
+    def test_input_and_global_random_state_are_untouched(self, name, settings, blobs):
+        X = blobs[1].copy()
+        X.setflags(write=False)
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        build(name, settings).set_params(random_state=None).fit(X)
+        assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+        assert_array_equal(X, blobs[1])
+
+    def test_single_precision_and_sparse_tables_change_nothing(self, name, settings, blobs):
+        _, X = blobs
+        labels = build(name, settings).fit(X).labels_
+        for table in (X.astype(np.float32), sp.csr_array(X), sp.csc_matrix(X)):
+            assert adjusted_rand_score(labels, build(name, settings).fit(table).labels_) == 1.0
+
+    def test_survives_pickle_and_clone(self, name, settings, blobs):
+        _, X = blobs
+        model = build(name, settings).fit(X)
+        assert_array_equal(pickle.loads(pickle.dumps(model)).labels_, model.labels_)
+        assert_array_equal(clone(model).fit(X).labels_, model.labels_)
+
+    def test_bad_parameters_are_named(self, name, settings, blobs):
+        with pytest.raises(ValueError, match=r"The 'n_clusters' parameter of \w+ must be an int .* Got -4"):
+            build(name, settings, n_clusters=-4).fit(blobs[1])
+        assert build(name, settings, n_clusters=np.int64(3)).fit(blobs[1]).n_clusters_ == 3
 
 
 @pytest.mark.parametrize("name", sorted(ROOMS))

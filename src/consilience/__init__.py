@@ -19,7 +19,17 @@ _HOME = {
     "LWGP": "consensus",
     "MixtureConsensus": "consensus",
 }
-_ROOMS = ("consensus", "datasets", "generate", "metrics", "missing", "multiview", "partitions", "views")
+_ROOMS = (
+    "consensus",
+    "datasets",
+    "diagnostics",
+    "generate",
+    "metrics",
+    "missing",
+    "multiview",
+    "partitions",
+    "views",
+)
 
 __all__ = [*_HOME, *_ROOMS, "__version__"]
 

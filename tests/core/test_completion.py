@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consilience import Partitions
-from consilience.core.completion import complete_labels, confidence, elect, shares, votes
+from consilience.core.completion import complete_labels, shares
 from tests.core.tables import KS, OFFSETS, offsets_of, random_codes
 
 
@@ -54,51 +54,12 @@ def test_shares_are_drawn_to_the_average():
     assert_allclose(found.sum(axis=1), 1.0)
 
 
-def test_votes_are_shares_of_consensus_clusters():
-    rng = np.random.default_rng(5)
-    codes, counts = random_codes(60, seed=5), rng.integers(1, 5, 60)
-    labels = rng.integers(0, 3, 60).astype(np.int32)
-    found = votes(codes, counts, OFFSETS, labels, 3)
-    average = np.array([counts[labels == b].sum() for b in range(3)]) / counts.sum()
-    for i, k in enumerate(KS):
-        for a in range(k):
-            members = codes[:, i] == a
-            together = np.array([counts[members & (labels == b)].sum() for b in range(3)])
-            expected = (together + average) / (together.sum() + 1.0)
-            assert_allclose(found.share[OFFSETS[i] + a], expected, atol=1e-12)
-            assert_allclose(found.lift[OFFSETS[i] + a], np.log(expected / average), atol=1e-12)
-            for b in np.flatnonzero(together):
-                others = (together[b] - 1 + average[b]) / together.sum()
-                assert found.share_of_others[OFFSETS[i] + a, b] == pytest.approx(others)
-    assert_allclose(np.exp(found.prior), average)
-
-
-def test_election_is_naive_bayes():
-    rng = np.random.default_rng(6)
-    codes, labels = random_codes(80, seed=6), rng.integers(0, 3, 80).astype(np.int32)
-    given = votes(codes, np.ones(80, dtype=int), OFFSETS, labels, 3)
-    for p, label in enumerate(elect(codes, OFFSETS, given)):
-        score = np.exp(given.prior)
-        for i in np.flatnonzero(codes[p] >= 0):
-            score = score * given.share[OFFSETS[i] + codes[p, i]] / np.exp(given.prior)
-        assert score[label] == pytest.approx(score.max())
-
-
 def test_uninformative_labels_leave_the_prior_alone():
     # Base 1 was never seen together with base 0: only the consensus cluster speaks, not the averages again.
     codes = np.array([[0, -1], [0, -1], [1, -1], [-1, 0], [-1, 1], [-1, 1]], dtype=np.int8)
     labels = np.array([0, 0, 1, 0, 1, 1], dtype=np.int32)
     filled = complete_labels(codes, np.ones(6, dtype=int), np.array([0, 2, 4]), labels, 2)
     assert filled[:, 1].tolist() == [0, 0, 1, 0, 1, 1]
-
-
-def test_confidence_of_a_lone_opinion_is_its_average_without_itself():
-    codes = np.array([[0, 0], [0, 0], [0, 0], [1, 1]], dtype=np.int8)
-    labels = np.array([0, 0, 0, 1], dtype=np.int32)
-    given = votes(codes, np.ones(4, dtype=int), np.array([0, 2, 4]), labels, 2)
-    found = confidence(codes, np.array([0, 2, 4]), given.share_of_others, labels)
-    assert_allclose(found[3], (0.25 + 0.25 + 0.5) / 3)
-    assert_allclose(found[0], (2 * 2.75 / 3 + 0.5) / 3)
 
 
 def test_counts_are_repeated_rows():

@@ -33,6 +33,24 @@ def test_products_with_the_indicator(dtype, missing):
     assert_allclose(tables.contingency(codes, OFFSETS, weights), b.T @ (weights[:, None] * b), atol=1e-12)
 
 
+@pytest.mark.usefixtures("block_rows")
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_sums_over_the_clusters_of_a_row(dtype, missing):
+    rng = np.random.default_rng(1)
+    codes = random_codes(N, missing=missing, dtype=dtype)
+    b = one_hot(codes, OFFSETS)
+    labels, weights = rng.integers(-1, 4, N), rng.random(N)
+    columns = (labels[:, None] == np.arange(4)) * weights[:, None]
+    assert_allclose(tables.cross(codes, OFFSETS, labels, weights, 4), b.T @ columns, atol=1e-12)
+    square = rng.standard_normal((14, 14))
+    square += square.T
+    expected = np.einsum("pc,cd,pd->p", b, square, b)
+    assert_allclose(tables.quadratic(codes, OFFSETS, square), expected, atol=1e-12)
+    table, bias = rng.standard_normal((14, 5)), rng.standard_normal(5)
+    assert_array_equal(tables.elect(codes, OFFSETS, table, bias), (b @ table + bias).argmax(axis=1))
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
 def test_indicator(dtype):
     # More than 127 clusters in all: sums of codes and offsets must not wrap around in the type of the codes.

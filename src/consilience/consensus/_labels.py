@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -12,14 +13,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from consilience.core.completion import confidence, elect, votes
+from consilience._sklearn import Interval, StrOptions
+from consilience.diagnostics import (
+    choose_n_clusters,
+    confidence,
+    gather_evidence,
+    predict_confidence,
+    predict_labels,
+)
 from consilience.partitions import Partitions
+
+# What `n_clusters` of a label method may be.
+N_CLUSTERS = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
 
 
 class LabelsMixin(ClusterMixin):
     """For estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns."""
 
-    n_clusters: int
+    n_clusters: int | Literal["auto"]
     unobserved: str
     n_features_in_: int
 
@@ -41,7 +52,7 @@ class LabelsMixin(ClusterMixin):
             validate_data(self, X, skip_check_array=True, reset=True)
         self.n_features_in_ = partitions.n_columns
         n_seen = int(partitions.seen.sum())
-        if self.n_clusters > n_seen:
+        if self.n_clusters != "auto" and self.n_clusters > n_seen:
             raise ValueError(
                 f"n_samples={n_seen} should be >= n_clusters={self.n_clusters}. "
                 "Hint: lower n_clusters, or check that instances are rows."
@@ -67,7 +78,11 @@ class LabelsMixin(ClusterMixin):
             )
         return codes, unseen
 
-    def _feasible_clusters(self, n_distinct: int) -> int:
+    def _feasible_clusters(self, known: Partitions, random_state: Any) -> int:
+        """The number of clusters that was asked for or found, at most that of distinct rows."""
+        n_distinct = len(known.distinct.counts)
+        if self.n_clusters == "auto":
+            return min(self._count_clusters(known, random_state), n_distinct)
         if self.n_clusters > n_distinct:
             warnings.warn(
                 f"only {n_distinct} distinct label rows for n_clusters={self.n_clusters}: {n_distinct} "
@@ -78,15 +93,26 @@ class LabelsMixin(ClusterMixin):
             )
         return min(self.n_clusters, n_distinct)
 
+    def _count_clusters(self, known: Partitions, random_state: Any) -> int:
+        self.cluster_count_ = count = choose_n_clusters(known, random_state=random_state)
+        if not count.reliable:
+            why = " ".join(count.warnings) or "no number of clusters stands out."
+            warnings.warn(
+                f"n_clusters='auto' found {count.n_clusters} clusters, but not reliably: {why} "
+                "Hint: look at cluster_count_.curve, or give n_clusters.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return count.n_clusters
+
     def _answer(self, partitions: Partitions, known: Partitions, labels: np.ndarray, n_clusters: int) -> None:
         """Store what every label method reports, given a cluster for each distinct observed row."""
-        rows = known.distinct
-        self._votes = votes(rows.codes, rows.counts, known.offsets, labels, n_clusters)
-        sure = confidence(rows.codes, known.offsets, self._votes.share_of_others, labels)
+        found = labels[known.distinct.inverse]
+        self._evidence = gather_evidence(known, found)
         self.partitions_ = partitions
         self.n_clusters_ = n_clusters
-        self.labels_ = self._spread(labels[rows.inverse], {"largest": 0}.get(self.unobserved, -1))
-        self.confidence_ = self._spread(sure[rows.inverse], 0.0)
+        self.labels_ = self._spread(found, {"largest": 0}.get(self.unobserved, -1))
+        self.confidence_ = self._spread(confidence(known, found, evidence=self._evidence), 0.0)
 
     def _spread(self, values: np.ndarray, otherwise: float) -> np.ndarray:
         """Values of the observed instances, with `otherwise` for those that no base clustering saw."""
@@ -110,12 +136,12 @@ class LabelsMixin(ClusterMixin):
             Frames and dicts are matched by column name and may leave base clusterings out.
         """
         codes, unseen = self._encode_labels(X)
-        labels = elect(codes, self.partitions_.offsets, self._votes)
+        labels = predict_labels(self._evidence, codes)
         labels[unseen] = 0 if self.unobserved == "largest" else -1
         return labels
 
     def predict_confidence(self, X: Any) -> np.ndarray:
-        """How much of the opinion about new instances points to the cluster that `predict` gives them.
+        """How sure the cluster is that `predict` gives a new instance; see `confidence_`.
 
         Parameters
         ----------
@@ -123,8 +149,7 @@ class LabelsMixin(ClusterMixin):
             As in `predict`.
         """
         codes, unseen = self._encode_labels(X)
-        labels = elect(codes, self.partitions_.offsets, self._votes)
-        sure = confidence(codes, self.partitions_.offsets, self._votes.share, labels)
+        sure = predict_confidence(self._evidence, codes, predict_labels(self._evidence, codes))
         sure[unseen] = 0.0
         return sure
 

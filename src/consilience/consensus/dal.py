@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.core.certainty import certainty
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.tables import contingency, cross, elect, gather, quadratic, scatter
@@ -194,8 +194,10 @@ class DAL(LabelsMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters of the consensus.
+    n_clusters : int or "auto", default=8
+        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast certainty falls with the entropy of a cluster in the other base clusterings.
     min_share : float, default=0.1
@@ -217,13 +219,16 @@ class DAL(LabelsMixin, BaseEstimator):
     labels_ : ndarray of shape (n_instances,)
         Consensus cluster of every instance; 0 is the largest cluster.
     confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the label is right; see :mod:`consilience.diagnostics`.
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     certainty_ : list of ndarray
         For each base clustering, the certainty of its clusters: 1 where no other base clustering splits it.
     solver_ : str
         The form that ran: "exact" or "scalable".
     n_clusters_ : int
         Number of clusters found.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of sweeps.
     partitions_ : Partitions
@@ -253,7 +258,7 @@ class DAL(LabelsMixin, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": N_CLUSTERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
         "min_share": [Interval(Real, 0, 1, closed="both")],
         "solver": [StrOptions({"auto", "exact", "scalable"})],
@@ -264,7 +269,7 @@ class DAL(LabelsMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         theta: float = 0.4,
         min_share: float = 0.1,
@@ -296,7 +301,7 @@ class DAL(LabelsMixin, BaseEstimator):
         rng = random_source(self.random_state)
         known = partitions.take_seen()
         rows = known.distinct
-        c = self._feasible_clusters(len(rows.counts))
+        c = self._feasible_clusters(known, rng)
         exact = self._is_exact(len(rows.counts))
         with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
             result = dal(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context
-from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.consensus.lwgp import check_base_clusters
 from consilience.core.certainty import certain_coassociation, certainty
 from consilience.core.linkage import average_linkage, cut
@@ -60,23 +60,25 @@ class LWEA(LabelsMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
         Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast a base cluster loses weight as others split it: one bit of entropy on average divides its
         weight by ``exp(1 / theta)``. Large values weigh all clusters alike (evidence accumulation).
     unobserved : {"error", "noise", "largest"}, default="error"
         An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : ignored
-        There for the common interface; the method is deterministic.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the search for the number of clusters, where it is "auto"; the rest is deterministic.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
     confidence_ : ndarray of shape (n_instances,)
-        Share of the opinion about the instance that points to its cluster, drawn towards 1 / n_clusters for
-        instances that few bases saw. 0 for an unobserved instance.
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     certainty_ : list of ndarray, one per base clustering with labels
         Certainty of its clusters, in the order of ``partitions_.categories``; 1 where no other base splits
         the cluster.
@@ -85,6 +87,8 @@ class LWEA(LabelsMixin, BaseEstimator):
         of both, most similar first; numbered like SciPy's linkage.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
     partitions_ : Partitions
         The table as it was read.
     n_features_in_ : int
@@ -128,7 +132,7 @@ class LWEA(LabelsMixin, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": N_CLUSTERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
         "unobserved": [StrOptions({"error", "noise", "largest"})],
         "random_state": ["random_state"],
@@ -136,7 +140,7 @@ class LWEA(LabelsMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         theta: float = 0.4,
         unobserved: str = "error",
@@ -163,7 +167,7 @@ class LWEA(LabelsMixin, BaseEstimator):
         known = partitions.take_seen()
         rows = known.distinct
         _check_size(len(rows.counts))
-        k = self._feasible_clusters(len(rows.counts))
+        k = self._feasible_clusters(known, self.random_state)
         with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
             result = lwea(rows.codes, rows.counts, known.offsets, k, theta=self.theta)
         labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.core.certainty import certainty
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.spectral import left_singular_vectors
@@ -120,8 +120,10 @@ class LWGP(LabelsMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
         Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast a base cluster loses weight as others split it: one bit of entropy on average divides its
         weight by ``exp(1 / theta)``. Large values weigh all clusters alike.
@@ -140,8 +142,8 @@ class LWGP(LabelsMixin, BaseEstimator):
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
     confidence_ : ndarray of shape (n_instances,)
-        Share of the opinion about the instance that points to its cluster, drawn towards 1 / n_clusters for
-        instances that few bases saw. 0 for an unobserved instance.
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     certainty_ : list of ndarray, one per base clustering with labels
         Certainty of its clusters, in the order of ``partitions_.categories``; 1 where no other base splits
         the cluster.
@@ -149,6 +151,8 @@ class LWGP(LabelsMixin, BaseEstimator):
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
     partitions_ : Partitions
         The table as it was read.
     n_features_in_ : int
@@ -185,7 +189,7 @@ class LWGP(LabelsMixin, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": N_CLUSTERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
         "discretize": [StrOptions({"kmeans", "rotation"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -195,7 +199,7 @@ class LWGP(LabelsMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         theta: float = 0.4,
         discretize: str = "kmeans",
@@ -226,7 +230,7 @@ class LWGP(LabelsMixin, BaseEstimator):
         rng = random_source(self.random_state)
         known = partitions.take_seen()
         rows = known.distinct
-        k = self._feasible_clusters(len(rows.counts))
+        k = self._feasible_clusters(known, rng)
         with threadpool_limits(limits=1):  # the same answer whatever the threads
             result = lwgp(
                 rows.codes,

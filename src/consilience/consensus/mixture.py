@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.discretize import fill_empty_clusters
@@ -214,8 +214,10 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
         Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
     prior : float, default=0.1
         How many labels every cluster is given from every base clustering beforehand, in the shares in which
         that base clustering gives them.
@@ -244,12 +246,14 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
         repeat each other count as independent, so it is surer than it should be; `confidence_` is not.
         0 for an unobserved instance.
     confidence_ : ndarray of shape (n_instances,)
-        Share of the opinion about the instance that points to its cluster, drawn towards 1 / n_clusters for
-        instances that few bases saw. 0 for an unobserved instance.
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     objective_ : ndarray of shape (n_iter,)
         Minus the penalised log-likelihood after every step; it never rises.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
     partitions_ : Partitions
@@ -291,7 +295,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": N_CLUSTERS,
         "prior": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -304,7 +308,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         prior: float = 0.1,
         init: Any = "random",
@@ -340,7 +344,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
         rng = random_source(self.random_state)
         known = partitions.take_seen()
         rows = known.distinct
-        k = self._feasible_clusters(len(rows.counts))
+        k = self._feasible_clusters(known, rng)
         with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
             result = mixture(
                 rows.codes,

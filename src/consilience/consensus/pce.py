@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size, per_column
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, per_column
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.completion import complete_labels
@@ -364,8 +364,10 @@ class PCE(LabelsMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
         Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
     init : {"normalized", "coassociation"}, default="normalized"
         Where the embedding starts: at the leading eigenvectors of the co-association matrix, normalised by
         what was observed and by cluster sizes; or of the plain one in which a missing entry counts as
@@ -399,8 +401,8 @@ class PCE(LabelsMixin, BaseEstimator):
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
     confidence_ : ndarray of shape (n_instances,)
-        Share of the opinion about the instance that points to its cluster, drawn towards 1 / n_clusters for
-        instances that few bases saw. 0 for an unobserved instance.
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     reliability_ : ndarray of shape (n_instances,)
         The self-paced weight v, 0..1. 0 for an unobserved instance.
     weights_ : ndarray of shape (n_base,)
@@ -422,6 +424,8 @@ class PCE(LabelsMixin, BaseEstimator):
         Whether every embedding step was proven to be a global minimum of its subproblem.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of iterations run.
     partitions_ : Partitions
@@ -474,7 +478,7 @@ class PCE(LabelsMixin, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": N_CLUSTERS,
         "init": [StrOptions({"normalized", "coassociation"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -491,7 +495,7 @@ class PCE(LabelsMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         init: str = "normalized",
         gamma: float = 1.0,
@@ -538,7 +542,7 @@ class PCE(LabelsMixin, BaseEstimator):
         if self.imputation == "random":
             known = known.fill(_fill_randomly(known, rng))
         distinct = known.distinct
-        c = self._feasible_clusters(len(distinct.counts))
+        c = self._feasible_clusters(known, rng)
         with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
             result = pce(
                 distinct.codes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import LabelsMixin, by_size, per_column
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, per_column
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
@@ -221,8 +221,10 @@ class SPCE(LabelsMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
         Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.15
         Sparsity of the learned graph: roughly the co-association below which a link is cut. Above 0.25, links
         cut in the first stage never return and the graph may fall into more than `n_clusters` components.
@@ -244,8 +246,8 @@ class SPCE(LabelsMixin, BaseEstimator):
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
     confidence_ : ndarray of shape (n_instances,)
-        Share of the opinion about the instance that points to its cluster, drawn towards 1 / n_clusters for
-        instances that few bases saw. 0 for an unobserved instance.
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     weights_ : ndarray of shape (n_base,)
         How much each base clustering counts in the fit, 1 / alpha of the paper, scaled to sum to one: the
         nearer to the learned graph, the more. 0 for a column without labels.
@@ -262,6 +264,8 @@ class SPCE(LabelsMixin, BaseEstimator):
         The objective without its rank term after every step. Not monotone: age and rho change on the way.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of steps over all stages.
     partitions_ : Partitions
@@ -305,7 +309,7 @@ class SPCE(LabelsMixin, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": N_CLUSTERS,
         "theta": [Interval(Real, 0, 1, closed="left")],
         "weighting": [StrOptions({"self_paced", "fixed", "none"})],
         "unobserved": [StrOptions({"error", "noise", "largest"})],
@@ -316,7 +320,7 @@ class SPCE(LabelsMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         theta: float = 0.15,
         weighting: str = "self_paced",
@@ -349,7 +353,7 @@ class SPCE(LabelsMixin, BaseEstimator):
         known = partitions.take_seen()
         rows = known.distinct
         _check_size(len(rows.counts))
-        c = self._feasible_clusters(len(rows.counts))
+        c = self._feasible_clusters(known, rng)
         with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
             result = spce(
                 rows.codes,

@@ -70,7 +70,7 @@ def cross(
 
 
 def elect(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """For every row, the column in which the table's rows of its clusters, and `bias`, have the highest sum."""
+    """For every row, the column in which `bias` and the table's rows of its clusters sum up highest."""
     labels = np.empty(len(codes), dtype=np.int64)
 
     def one(rows: slice) -> None:

@@ -1,0 +1,51 @@
+"""How far a consensus can be trusted: from small count tables, never from all pairs of instances."""
+
+from consilience.diagnostics.bases import Bases, base_table
+from consilience.diagnostics.counting import ClusterCount, CountCurve, choose_n_clusters
+from consilience.diagnostics.links import (
+    Identifiability,
+    MissingNotAtRandom,
+    WeakLink,
+    base_groups,
+    identifiability,
+    missing_not_at_random,
+    require_linked,
+)
+from consilience.diagnostics.neighbours import ClusterConsensus, Support, support
+from consilience.diagnostics.posterior import (
+    Evidence,
+    confidence,
+    gather_evidence,
+    predict_confidence,
+    predict_labels,
+)
+from consilience.diagnostics.resampling import ResampledCount, ResampledCurve, resample_n_clusters
+from consilience.diagnostics.summary import Diagnostics, diagnose
+
+__all__ = [
+    "Bases",
+    "ClusterConsensus",
+    "ClusterCount",
+    "CountCurve",
+    "Diagnostics",
+    "Evidence",
+    "Identifiability",
+    "MissingNotAtRandom",
+    "ResampledCount",
+    "ResampledCurve",
+    "Support",
+    "WeakLink",
+    "base_groups",
+    "base_table",
+    "choose_n_clusters",
+    "confidence",
+    "diagnose",
+    "gather_evidence",
+    "identifiability",
+    "missing_not_at_random",
+    "predict_confidence",
+    "predict_labels",
+    "require_linked",
+    "resample_n_clusters",
+    "support",
+]

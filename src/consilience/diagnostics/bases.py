@@ -1,0 +1,125 @@
+"""What each base clustering contributes: agreement with the consensus, weight, novelty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from consilience.diagnostics._counts import (
+    Tabulated,
+    adjusted_information,
+    check_labels,
+    joint_rows,
+    label_counts,
+    pairwise_information,
+    silent,
+)
+from consilience.partitions import Partitions
+
+# Instances that a base must have seen, per cluster, before its own agreement outweighs the average one.
+_TRUSTED_PER_CLUSTER = 10
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Bases(Tabulated):
+    """What `base_table` returns; arrays have one entry per base clustering."""
+
+    names: tuple[str, ...]
+    n_clusters: np.ndarray
+    n_seen: np.ndarray
+    agreement: np.ndarray
+    weights: np.ndarray
+    novelty: np.ndarray
+    silent: np.ndarray
+    effective_number: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Bases({len(self.names)} base clusterings, effective number {self.effective_number:.1f}, "
+            f"agreement {self.agreement.min():.2f} to {self.agreement.max():.2f})"
+        )
+
+
+def base_table(partitions: Partitions, labels: ArrayLike) -> Bases:
+    r"""Agreement, weight and novelty of every base clustering.
+
+    The agreement :math:`a_j` is the adjusted mutual information of base j and the consensus on the instances
+    that j saw, at least 0, shrunk towards the mean of the bases:
+
+    .. math:: a_j \leftarrow \frac{n_j a_j + n_0 \bar a}{n_j + n_0}, \qquad n_0 = 10 \max(k_j, K)
+
+    so that a base which saw few instances can neither lead nor fall behind by luck. Weights are
+    :math:`a_j^2`, scaled to mean one.
+
+    Symbols: n_j -> n_seen; k_j -> n_clusters; K -> number of consensus clusters.
+    Cost: distinct rows x bases^2 and a table of all pairs of base clusters.
+
+    Parameters
+    ----------
+    partitions : Partitions
+        The base clusterings.
+    labels : array-like of int of shape (n_instances,)
+        A consensus cluster per instance, from 0; -1 where unassigned.
+
+    Returns
+    -------
+    bases : Bases
+        - ``agreement``, ``weights``: as above. A silent base has agreement and weight zero.
+        - ``novelty``: one minus the highest adjusted mutual information with another base.
+        - ``silent``: whether it says nothing, by having one cluster or a cluster for every instance.
+        - ``effective_number``: :math:`m^2 / \sum_{jj'} \mathrm{AMI}_{jj'}` over the bases that are not
+          silent: m if they are independent, 1 if all are the same. Two bases that never saw the same
+          instance count like an average pair.
+
+    Notes
+    -----
+    The consensus was made from the bases, so each agrees a little with itself. With five bases or fewer
+    that matters: do not read a small difference between them as quality.
+
+    Examples
+    --------
+    >>> from consilience import Partitions
+    >>> from consilience.diagnostics import base_table
+    >>> base = Partitions.of([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]] * 50)
+    >>> table = base_table(base, [0, 0, 1, 1] * 50)
+    >>> table.weights.round(1)
+    array([1.5, 1.5, 0. ])
+    >>> table.novelty.round(1)
+    array([0., 0., 1.])
+    """
+    rows = joint_rows(partitions, check_labels(partitions, labels))
+    together = label_counts(rows, partitions.offsets)
+    n_seen = partitions.observed.sum(axis=0)
+    k = partitions.n_clusters_per_partition
+    says_nothing = silent(partitions)
+    speaking = np.flatnonzero(~says_nothing)
+    agreement = np.zeros(len(k))
+    for j, (low, high) in enumerate(pairwise(partitions.offsets.tolist())):
+        if not says_nothing[j]:
+            # NaN where the base saw no assigned instance: it then counts as no agreement.
+            agreement[j] = np.clip(np.nan_to_num(adjusted_information(together[low:high])), 0.0, 1.0)
+    if len(speaking):
+        prior = _TRUSTED_PER_CLUSTER * np.maximum(k[speaking], rows.n_clusters)
+        own = n_seen[speaking] / (n_seen[speaking] + prior)
+        agreement[speaking] = own * agreement[speaking] + (1.0 - own) * agreement[speaking].mean()
+    novelty, effective = _redundancy(partitions, speaking)
+    squares = agreement**2
+    weights = squares / squares.mean() if squares.any() else np.ones(len(k))
+    return Bases(partitions.names, k, n_seen, agreement, weights, novelty, says_nothing, effective)
+
+
+def _redundancy(partitions: Partitions, speaking: np.ndarray) -> tuple[np.ndarray, float]:
+    """Novelty of every base, and the effective number of those that speak."""
+    novelty = np.ones(partitions.n_partitions)
+    m = len(speaking)
+    if m < 2:
+        return novelty, float(m)
+    shared = np.maximum(pairwise_information(partitions, speaking), 0.0)
+    known = ~np.isnan(shared)
+    off = ~np.eye(m, dtype=bool)
+    novelty[speaking] = 1.0 - np.where(known & off, shared, 0.0).max(axis=1)
+    average = shared[known & off].mean() if (known & off).any() else 0.0
+    return novelty, float(m**2 / np.where(known, shared, average).sum())

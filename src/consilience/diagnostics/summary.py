@@ -1,0 +1,225 @@
+"""All diagnostics of one consensus in one object, with warnings in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from consilience.diagnostics._counts import Tabulated, check_labels
+from consilience.diagnostics.bases import Bases, base_table
+from consilience.diagnostics.links import (
+    Identifiability,
+    MissingNotAtRandom,
+    identifiability,
+    listed,
+    missing_not_at_random,
+)
+from consilience.diagnostics.neighbours import ClusterConsensus, support
+from consilience.diagnostics.posterior import confidence, gather_evidence
+from consilience.partitions import Partitions
+
+# Rules of thumb, not tests: from where on a sentence is worth the reader's time.
+_MASK_ASSOCIATION = 0.3
+_MASK_AGREEMENT = 0.1
+_SIGNIFICANT = 0.05
+_NEVER_TOGETHER = 0.5
+_REPEATING = 0.5
+_UNSURE = 0.5
+_UNSURE_SHARE = 0.1
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Diagnostics(Tabulated):
+    """What `diagnose` returns: arrays per instance, a table per kind of thing, and `warnings`."""
+
+    n_instances: int
+    n_partitions: int
+    n_clusters: int
+    missing_share: float
+    dependence: float  # of the base clusterings given the consensus, 0..1; see `confidence`
+    confidence: np.ndarray = field(metadata={"per_instance": True})
+    margin: np.ndarray = field(metadata={"per_instance": True})
+    item_consensus: np.ndarray = field(metadata={"per_instance": True})
+    alternative: np.ndarray = field(metadata={"per_instance": True})
+    coverage: np.ndarray = field(metadata={"per_instance": True})
+    clusters: ClusterConsensus
+    bases: Bases
+    links: Identifiability
+    missing: MissingNotAtRandom
+    warnings: list[str]
+
+    def __repr__(self) -> str:
+        return (
+            f"Diagnostics({self.n_instances} instances in {self.n_clusters} clusters, mean confidence "
+            f"{self.confidence.mean():.2f}, {len(self.warnings)} warning{'s' * (len(self.warnings) != 1)})"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values. Of the arrays per instance: mean and deciles."""
+        described = {
+            name: {
+                "mean": float(values.mean()),
+                "deciles": np.quantile(values, np.linspace(0, 1, 11)).tolist(),
+            }
+            for name in ("confidence", "margin", "item_consensus", "coverage")
+            for values in [getattr(self, name)]
+        }
+        return {**super().as_dict(), **described}
+
+
+def diagnose(partitions: Partitions, labels: ArrayLike) -> Diagnostics:
+    """How far a consensus can be trusted, for every instance, cluster and base clustering.
+
+    Parameters
+    ----------
+    partitions : Partitions
+        The base clusterings.
+    labels : array-like of int of shape (n_instances,)
+        A consensus cluster per instance, from 0; -1 where unassigned.
+
+    Returns
+    -------
+    diagnostics : Diagnostics
+        The answers of `confidence`, `support`, `base_table`, `identifiability` and
+        `missing_not_at_random`. ``warnings`` are sentences, each with something to try.
+
+    Examples
+    --------
+    >>> from consilience import Partitions
+    >>> from consilience.diagnostics import diagnose
+    >>> base = Partitions.of([[0, 0, -1], [0, 0, 1], [1, 1, -1], [1, 1, 0]] * 5)
+    >>> diagnose(base, [0, 0, 1, 1] * 5)
+    Diagnostics(20 instances in 2 clusters, mean confidence 1.00, 0 warnings)
+    """
+    z = check_labels(partitions, labels)
+    evidence = gather_evidence(partitions, z)
+    found = support(partitions, z)
+    sure = confidence(partitions, z, evidence=evidence)
+    clusters, bases = found.clusters, base_table(partitions, z)
+    links, missing = identifiability(partitions), missing_not_at_random(partitions, z)
+    sentences = [
+        *_link_warnings(links, int((clusters.size > 0).sum())),
+        *_missing_warnings(missing),
+        *_base_warnings(bases, evidence.dependence),
+        *_cluster_warnings(clusters),
+        *_instance_warnings(sure, z),
+    ]
+    return Diagnostics(
+        n_instances=partitions.n_instances,
+        n_partitions=partitions.n_partitions,
+        n_clusters=int((clusters.size > 0).sum()),
+        missing_share=float(1.0 - partitions.observed.mean()),
+        dependence=evidence.dependence,
+        confidence=sure,
+        margin=found.margin,
+        item_consensus=found.item_consensus,
+        alternative=found.alternative,
+        coverage=found.coverage,
+        clusters=clusters,
+        bases=bases,
+        links=links,
+        missing=missing,
+        warnings=sentences,
+    )
+
+
+def _link_warnings(links: Identifiability, n_clusters: int) -> list[str]:
+    out = []
+    if links.n_unseen:
+        out.append(
+            f"{links.n_unseen} instances were seen by no base clustering; nothing is known about them. "
+            "Try: remove them, or assign them by their features."
+        )
+    if len(links.base_groups) > 1:
+        groups = " | ".join(listed(group) for group in links.base_groups)
+        out.append(
+            f"the base clusterings fall into {len(links.base_groups)} groups that share no instance: "
+            f"{groups}. Clusters of different groups cannot be matched. Try: add a base clustering that saw "
+            "instances of several groups, or merge each group on its own."
+        )
+    elif links.n_components > n_clusters:
+        out.append(
+            f"the instances fall into {links.n_components} sets that share no base cluster, more than the "
+            f"{n_clusters} clusters: some were merged without evidence. Try: at least {links.n_components} "
+            "clusters, or base clusterings of fewer clusters."
+        )
+    if links.weak_links:
+        link = min(links.weak_links, key=lambda link: link.shared)
+        out.append(
+            f"{len(links.weak_links)} pairs of base clusterings have fewer instances in common than clusters "
+            f"to match, such as {link.first!r} and {link.second!r} ({link.shared} instances, {link.needed} "
+            "clusters). Try: base clusterings of more instances or fewer clusters."
+        )
+    if links.never_together > _NEVER_TOGETHER:
+        out.append(
+            f"{links.never_together:.0%} of all pairs of instances were never seen by the same base "
+            "clustering; they are compared through others only. Try: a method that follows paths (a graph "
+            "cut) rather than one that reads shares of agreement, or more overlap."
+        )
+    return out
+
+
+def _missing_warnings(missing: MissingNotAtRandom) -> list[str]:
+    strong = (missing.association > _MASK_ASSOCIATION) & (missing.p_value < _SIGNIFICANT)
+    out = []
+    if missing.follows_mask and missing.pattern_agreement > _MASK_AGREEMENT:
+        out.append(
+            f"the clusters agree more with which labels are missing ({missing.pattern_agreement:.2f}) than "
+            f"with any base clustering ({missing.best_agreement:.2f}). Try: a method that does not count "
+            "missing as different, or base clusterings with more overlap."
+        )
+    elif strong.any():
+        names = tuple(np.array(missing.names, dtype=object)[strong])
+        out.append(
+            f"what is missing in {listed(names)} depends on the cluster (association up to "
+            f"{missing.association.max():.2f}): clusters may follow the gaps. Try: compare with a fit "
+            "without these base clusterings."
+        )
+    return out
+
+
+def _base_warnings(bases: Bases, dependence: float) -> list[str]:
+    out = []
+    if bases.silent.any():
+        names = tuple(np.array(bases.names, dtype=object)[bases.silent])
+        out.append(
+            f"{listed(names)} says nothing: one cluster, or a cluster for every instance. Try: leave it out."
+        )
+    opposed = (bases.agreement < 0.05) & ~bases.silent
+    if opposed.any() and not opposed.all():
+        names = tuple(np.array(bases.names, dtype=object)[opposed])
+        out.append(
+            f"{listed(names)} has next to nothing in common with the consensus. Try: check its ids and its "
+            "order of instances, or leave it out."
+        )
+    if dependence > _REPEATING:
+        out.append(
+            "inside clusters the base clusterings still agree with each other: they make the same mistakes, "
+            "or there are finer clusters. Confidence is lowered for it. Try: more different base "
+            "clusterings, or more clusters."
+        )
+    return out
+
+
+def _cluster_warnings(clusters: ClusterConsensus) -> list[str]:
+    blurred = np.flatnonzero((clusters.between >= clusters.own) & (clusters.size > 0))
+    if not len(blurred):
+        return []
+    shown = ", ".join(f"{c} (with {clusters.nearest[c]})" for c in blurred[:5])
+    return [
+        f"members of {len(blurred)} clusters agree as much with another cluster as among themselves: "
+        f"{shown}. Try: fewer clusters."
+    ]
+
+
+def _instance_warnings(sure: np.ndarray, labels: np.ndarray) -> list[str]:
+    unsure = float((sure[labels >= 0] < _UNSURE).mean())
+    if unsure <= _UNSURE_SHARE:
+        return []
+    return [
+        f"{unsure:.0%} of the instances have a confidence below {_UNSURE}. Try: report clusters for the "
+        "others only, or add base clusterings that saw these instances."
+    ]

@@ -1,0 +1,224 @@
+"""The number of clusters: against an SVD, on planted ensembles, and its laws."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+
+from consilience import Partitions
+from consilience.diagnostics import choose_n_clusters, counting, resample_n_clusters
+from consilience.diagnostics.resampling import _agreement
+from consilience.generate import base_partitions
+from tests.oracles.diagnostics import plain_eigenvalues, plain_support
+from tests.planted import planted
+
+
+def noise_alone(n, ks, *, missing, seed):
+    rng = np.random.default_rng((seed, 7))
+    base = np.column_stack([rng.integers(0, k, n) for k in ks])
+    base[rng.random(base.shape) < missing] = -1
+    return base[(base >= 0).any(axis=1)]
+
+
+class TestChoice:
+    @pytest.mark.parametrize("missing", [0.0, 0.4])
+    @pytest.mark.parametrize("k", [2, 3, 4, 6, 9])
+    def test_planted_clusters_are_counted(self, k, missing):
+        for seed in range(3):
+            base = planted(300, 12, k, noise=0.3, missing=missing, seed=seed)[1]
+            found = choose_n_clusters(Partitions.of(base), max_clusters=15, random_state=seed)
+            assert found.n_clusters == k
+            assert found.reliable
+
+    @pytest.mark.parametrize("missing", [0.0, 0.4])
+    def test_noise_is_one_cluster(self, missing):
+        answers = []
+        for seed in range(12):
+            base = noise_alone(200, (2, 3, 4, 5, 6, 3, 4), missing=missing, seed=seed)
+            found = choose_n_clusters(Partitions.of(base), max_clusters=4, random_state=seed)
+            answers.append(found.n_clusters)
+            assert (found.n_significant == 1) == (found.n_clusters == 1)
+        assert answers.count(1) >= 11
+
+    def test_eigenvalues_are_those_of_the_incidence(self):
+        base = planted(90, 5, 3, noise=0.3, missing=0.3, seed=1)[1]
+        found = choose_n_clusters(Partitions.of(base), max_clusters=8, random_state=0)
+        assert_allclose(found.curve.eigenvalue, plain_eigenvalues(base)[:8], atol=1e-10)
+        assert_array_equal(found.curve.k, np.arange(1, 9))
+        assert_allclose(found.curve.score, found.curve.k * found.curve.gap)
+
+    def test_silhouette_is_that_of_a_cut(self):
+        base = planted(60, 5, 3, noise=0.0, missing=0.2, seed=1)[1]
+        truth = planted(60, 5, 3, noise=0.0, missing=0.2, seed=1)[0]
+        found = choose_n_clusters(Partitions.of(base), max_clusters=5, random_state=0)
+        s = plain_support(base, truth)
+        own = s[np.arange(60), truth]
+        s[np.arange(60), truth] = -1
+        assert_allclose(found.curve.silhouette[2], np.mean((own - s.max(axis=1)) / (1 - s.max(axis=1))))
+        assert found.curve.silhouette[1:].argmax() == 1
+        assert np.isnan(found.curve.silhouette[0])
+
+    def test_names_order_and_silent_bases_change_nothing(self):
+        rng = np.random.default_rng(5)
+        base = planted(200, 8, 4, noise=0.3, missing=0.3, seed=0)[1]
+        found = choose_n_clusters(Partitions.of(base), random_state=0)
+        other = np.where(base >= 0, 9 - base, -1)[rng.permutation(200)][:, rng.permutation(8)]
+        wider = np.column_stack([other, np.zeros(200, dtype=int)])
+        for table in (other, wider):
+            again = choose_n_clusters(Partitions.of(table), random_state=0)
+            assert again.n_clusters == found.n_clusters
+            assert_allclose(again.curve.eigenvalue, found.curve.eigenvalue, atol=1e-10)
+            assert_allclose(again.curve.null, found.curve.null, rtol=0.05)
+
+    def test_repeated_rows_have_the_same_spectrum(self):
+        base = planted(100, 6, 3, noise=0.3, missing=0.3, seed=0)[1]
+        once = choose_n_clusters(Partitions.of(base), random_state=0)
+        thrice = choose_n_clusters(Partitions.of(np.repeat(base, 3, axis=0)), random_state=0)
+        assert_allclose(once.curve.eigenvalue, thrice.curve.eigenvalue, atol=1e-10)
+        assert once.n_clusters == thrice.n_clusters == 3
+
+    def test_same_seed_same_answer_and_the_global_state_is_left_alone(self):
+        table = Partitions.of(planted(100, 6, 3, noise=0.3, missing=0.3, seed=0)[1])
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        first, second = (choose_n_clusters(table, random_state=3) for _ in range(2))
+        assert json.dumps(first.as_dict(), allow_nan=False) == json.dumps(second.as_dict(), allow_nan=False)
+        choose_n_clusters(table)
+        assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+        assert repr(first) == "ClusterCount(n_clusters=3, reliable)"
+
+    @pytest.mark.parametrize("ks", [(5,) * 6, (2, 9, 4, 12, 3, 20)])
+    @pytest.mark.parametrize("missing", [0.0, 0.4])
+    def test_drawn_tables_have_the_level_of_permuted_labels(self, ks, missing):
+        rng = np.random.RandomState(0)
+        ensemble = counting._speaking(Partitions.of(noise_alone(2000, ks, missing=missing, seed=0)))
+        permuted = np.array(list(counting._permuted_levels(ensemble, 25, rng)))
+        drawn = np.array(list(counting._drawn_levels(ensemble, 25, rng)))
+        # Of what noise adds to the level without noise, not of the level itself.
+        floor = np.mean(1.0 / (ensemble.codes >= 0).sum(axis=1))
+        assert abs(drawn.mean() - permuted.mean()) < 0.15 * (permuted.mean() - floor)
+
+    def test_many_instances_draw_the_null(self, monkeypatch):
+        base = planted(400, 8, 4, noise=0.3, missing=0.3, seed=0)[1]
+        monkeypatch.setattr(counting, "_PERMUTED", 100)
+        monkeypatch.setattr(counting, "_SAMPLE", 100)
+        assert choose_n_clusters(Partitions.of(base), random_state=0).n_clusters == 4
+
+    def test_many_base_clusters_go_through_the_labels(self, monkeypatch):
+        table = Partitions.of(planted(200, 8, 4, noise=0.3, missing=0.3, seed=0)[1])
+        found = choose_n_clusters(table, random_state=0)
+        monkeypatch.setattr(counting, "_MAX_TABLE", 10)
+        again = choose_n_clusters(table, random_state=0)
+        assert_allclose(again.curve.eigenvalue, found.curve.eigenvalue, atol=1e-10)
+        assert_allclose(again.curve.null, found.curve.null, rtol=2e-2)
+        assert again.n_clusters == 4
+
+
+class TestUnimodalReference:
+    def test_sees_that_k_means_cuts_one_cloud(self):
+        wrong, right = [], []
+        for seed in range(3):
+            X = np.random.default_rng(seed).standard_normal((200, 6))
+            table = Partitions.of(base_partitions(X, (2, 5), 8, random_state=seed))
+            for answers, reference in ((wrong, "permutation"), (right, "unimodal")):
+                found = choose_n_clusters(table, max_clusters=8, reference=reference, random_state=0)
+                answers.append(found.n_clusters)
+        assert 1 not in wrong  # k-means bases agree beyond chance about one cloud
+        assert right.count(1) >= 2
+
+    def test_leaves_separate_clusters_alone(self):
+        X, _ = make_blobs(200, centers=4, n_features=6, cluster_std=1.0, random_state=0)
+        base = base_partitions(X, (2, 6), 8, random_state=0)
+        base[np.random.default_rng(0).random(base.shape) < 0.3] = -1
+        table = Partitions.of(base, unobserved="keep")
+        assert choose_n_clusters(table, max_clusters=8, reference="unimodal", random_state=0).n_clusters == 4
+
+
+class TestHonesty:
+    def test_mixed_numbers_of_clusters_are_warned_about(self):
+        X, _ = make_blobs(300, centers=4, n_features=6, random_state=0)
+        found = choose_n_clusters(
+            Partitions.of(base_partitions(X, (2, 20), 8, random_state=0)), random_state=0
+        )
+        assert not found.reliable
+        assert any("clusters" in sentence and "Try: " in sentence for sentence in found.warnings)
+
+    def test_a_bound_that_is_too_low_is_not_reliable(self):
+        table = Partitions.of(planted(300, 10, 9, noise=0.2, missing=0.0, seed=0)[1])
+        assert not choose_n_clusters(table, max_clusters=5, random_state=0).reliable
+
+    def test_too_few_labels_to_tell_are_warned_about(self):
+        base = planted(100, 10, 10, noise=0.2, missing=0.75, seed=0)[1]
+        found = choose_n_clusters(Partitions.of(base), random_state=0)
+        assert not found.reliable
+        assert any("hide behind it. Try: more" in sentence for sentence in found.warnings)
+        assert found.curve.null.max() <= 1.0
+        json.dumps(found.as_dict(), allow_nan=False)
+
+    def test_too_little_to_compare_is_one_cluster_with_a_warning(self):
+        for base in ([[0], [1], [1]], [[0, 0], [0, 1], [0, 0]]):
+            found = choose_n_clusters(Partitions.of(base))
+            assert (found.n_clusters, found.reliable) == (1, False)
+            assert "at least two" in found.warnings[0]
+            json.dumps(found.as_dict(), allow_nan=False)
+
+    @pytest.mark.parametrize("table_size", [1000, 10])
+    def test_identical_bases_give_their_number(self, table_size, monkeypatch):
+        monkeypatch.setattr(counting, "_MAX_TABLE", table_size)
+        truth = np.arange(60) % 5
+        table = Partitions.of(np.repeat(truth[:, None], 6, axis=1))
+        assert choose_n_clusters(table, random_state=0).n_clusters == 5
+
+    def test_bad_parameters_are_refused(self):
+        table = Partitions.of(planted(50, 4, 3, noise=0.1, missing=0.0, seed=0)[1])
+        for options in ({"max_clusters": 1}, {"n_null": 1}, {"reference": "none"}):
+            with pytest.raises(ValueError, match="of choose_n_clusters must be"):
+                choose_n_clusters(table, **options)
+
+
+class TestResampling:
+    def test_measures_are_those_of_all_pairs(self):
+        labels = np.array([[0, 0, -1, 1], [0, 1, 0, 1], [1, 1, 0, 0], [1, -1, 1, 0], [0, 1, 1, -1]])
+        shares = []
+        for i in range(5):
+            for j in range(i):
+                both = (labels[i] >= 0) & (labels[j] >= 0)
+                if both.any():
+                    shares.append(np.mean(labels[i, both] == labels[j, both]))
+        shares = np.array(shares)
+        found = _agreement(labels)
+        grid = np.arange(101) / 100
+        assert_allclose(found.cdf, [(shares <= x + 1e-9).mean() for x in grid])
+        assert_allclose(found.area, 1 - shares.mean())
+        assert_allclose(found.pac, ((shares > 0.1) & (shares <= 0.9)).mean())
+        inner = shares[(shares > 0) & (shares < 1)]
+        expected = -(inner * np.log(inner) + (1 - inner) * np.log(1 - inner)).sum() / len(shares)
+        assert_allclose(found.entropy, expected)
+
+    def test_finds_clusters_and_their_absence(self):
+        options = {"n_resamples": 8, "null": "gaussian", "n_null": 20, "random_state": 0}
+        X, _ = make_blobs(90, centers=[[0, 0, 0], [8, 0, 0], [0, 8, 0]], random_state=0)
+        found = resample_n_clusters(X, (2, 3), **options)
+        assert (found.n_clusters, found.reliable) == (3, True)
+        cloud = np.random.default_rng(0).standard_normal((90, 3))
+        assert resample_n_clusters(cloud, (2,), **options).n_clusters == 1
+
+    def test_curve_without_a_null(self):
+        X, _ = make_blobs(120, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        found = resample_n_clusters(X, (4, 2, 3), n_resamples=15, max_instances=50, random_state=1)
+        again = resample_n_clusters(X, (4, 2, 3), n_resamples=15, max_instances=50, random_state=1)
+        assert_array_equal(found.curve.k, [2, 3, 4])
+        assert found.curve.cdf.shape == (3, 101)
+        assert_array_equal(found.curve.cdf[:, -1], 1.0)
+        assert np.isnan(found.curve.rcsi).all()
+        assert (found.n_clusters, found.reliable) == (3, False)
+        assert_allclose(found.curve.delta_area[1:], np.diff(found.curve.area) / found.curve.area[:-1])
+        assert json.dumps(found.as_dict(), allow_nan=False) == json.dumps(again.as_dict(), allow_nan=False)
+
+    def test_bad_parameters_are_refused(self):
+        X = np.random.default_rng(0).standard_normal((20, 2))
+        with pytest.raises(ValueError, match=r"'ks' parameter .* at least 2.* Hint"):
+            resample_n_clusters(X, (1, 2))
+        with pytest.raises(ValueError, match="'null' parameter of resample_n_clusters"):
+            resample_n_clusters(X, null="uniform")
