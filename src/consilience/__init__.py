@@ -9,6 +9,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "fuse": "fusion",
+    "fuse_views": "fusion",
+    "Fusion": "fusion",
     "Partitions": "partitions",
     "Views": "views",
     "check_views": "views",
@@ -23,6 +26,7 @@ _ROOMS = (
     "consensus",
     "datasets",
     "diagnostics",
+    "fusion",
     "generate",
     "metrics",
     "missing",

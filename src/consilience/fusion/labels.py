@@ -1,0 +1,293 @@
+"""Merge partial labels: the method that agrees best with them, or the one that was asked for."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from consilience import consensus
+from consilience._sklearn import Interval, random_source
+from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
+from consilience.fusion.result import Candidate, Fusion
+from consilience.metrics import ensemble_agreement
+from consilience.partitions import Partitions
+
+# Methods that "auto" compares, and the most distinct label rows for which it tries them.
+_CANDIDATES = {
+    "DAL": np.inf,
+    "LWGP": np.inf,
+    "PCE": np.inf,
+    "MixtureConsensus": np.inf,
+    "LWEA": 5_000,
+    "SPCE": 1_000,
+}
+# Above this many distinct rows methods are compared on a sample of so many instances.
+_SAMPLE = 5_000
+# Base clusterings have about the wanted number of clusters if this share of them is within that distance.
+_SHARE_NEAR, _NEAR = 0.9, 0.25
+# By how much another method must agree better than DAL where they have not. Agreement with base clusterings
+# of other numbers of clusters is a poor guide to small differences, and a good one to a failure.
+_MARGIN = 0.1
+
+
+class _Choice(NamedTuple):
+    """A fitted model, and why it was chosen."""
+
+    model: Any
+    method: str
+    reason: str
+    candidates: tuple[Candidate, ...] = ()
+
+
+def fuse(
+    labels: Any,
+    n_clusters: int | Literal["auto"],
+    *,
+    method: Any = "auto",
+    negative: Literal["missing", "noise"] = "missing",
+    index: Any = None,
+    unobserved: Literal["error", "noise", "largest"] = "error",
+    random_state: Any = None,
+    verbose: int = 0,
+) -> Fusion:
+    """Merge base clusterings that each saw only some of the instances into one clustering of all of them.
+
+    Parameters
+    ----------
+    labels : array, nested list, frame, dict or list of series, or Partitions
+        The table of base labels, a row per instance and a column per base clustering; see
+        :meth:`consilience.Partitions.of`.
+    n_clusters : int or "auto"
+        The number of clusters, or "auto" to find it; see
+        :func:`consilience.diagnostics.choose_n_clusters`. It warns where the answer cannot be relied on.
+    method : str or estimator, default="auto"
+        "auto" compares the methods below and takes the best; or the name of a label method in
+        :mod:`consilience.consensus`; or an estimator, which is cloned and gets `n_clusters` and
+        `random_state` where it has them.
+    negative : {"missing", "noise"}, default="missing"
+        What a negative number means: never seen, or seen and in no cluster (the -1 of HDBSCAN).
+    index : str or sequence, optional
+        Ids of the instances: a column of the frame, or the ids themselves.
+    unobserved : {"error", "noise", "largest"}, default="error"
+        What to do with instances that no base clustering saw: refuse, label them -1, or put them in the
+        largest cluster.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    verbose : int, default=0
+        Whether to write a line to stderr for every method tried.
+
+    Returns
+    -------
+    fusion : Fusion
+        Labels, confidence, diagnostics, and the fitted model.
+
+    Notes
+    -----
+    "auto" fits :class:`DAL`, :class:`LWGP`, :class:`PCE`, :class:`MixtureConsensus` and, on small tables,
+    :class:`LWEA` and :class:`SPCE`; lets the mixture improve what each of the others found; and keeps the
+    answer with the highest mean normalised mutual information with the base labels. Where the base
+    clusterings have other numbers of clusters than `n_clusters`, another method must agree better than DAL
+    by a tenth. No true classes are ever used. The rule and what it was measured on: the page on `fuse` in
+    the documentation.
+
+    Base clusterings that fall into groups which share no instance are refused: nothing could match their
+    clusters.
+
+    Examples
+    --------
+    >>> from consilience import fuse
+    >>> bank_a = {"ann": "gold", "bob": "basic", "cleo": "gold", "dan": "basic"}
+    >>> bank_b = {"ann": "spender", "bob": "saver", "eve": "saver"}
+    >>> bank_c = {"cleo": "high", "dan": "low", "eve": "low", "fay": "high"}
+    >>> fusion = fuse({"a": bank_a, "b": bank_b, "c": bank_c}, 2, random_state=0)
+    >>> [str(name) for name in fusion.partitions.index[fusion.labels == fusion.labels[0]]]
+    ['ann', 'cleo', 'fay']
+    >>> fusion.imputed[0].tolist()
+    ['gold', 'spender', 'high']
+    """
+    check_n_clusters(n_clusters, "fuse")
+    _check_unobserved(unobserved)
+    partitions = Partitions.of(
+        labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
+    )
+    return fuse_partitions(
+        partitions, n_clusters, method, unobserved, random_source(random_state), verbose, None
+    )
+
+
+def fuse_partitions(
+    partitions: Partitions,
+    n_clusters: int | str,
+    method: Any,
+    unobserved: str,
+    rng: np.random.RandomState,
+    verbose: int,
+    margin: float | None,
+) -> Fusion:
+    """`fuse` on a table that was read; `margin` of None follows from the numbers of base clusters."""
+    known = partitions.take_seen()
+    require_linked(known)
+    count = count_clusters(known, rng) if n_clusters == "auto" else None
+    k = count.n_clusters if count is not None else int(n_clusters)
+    k = _feasible(k, known)
+    seed = int(rng.randint(2**31))
+    if isinstance(method, str) and method.lower() == "auto":
+        margin = margin_of(known, k) if margin is None else margin
+        choice = _choose(known, k, margin, unobserved, seed, verbose)
+    else:
+        model = _named(method, k, unobserved, seed)
+        given = known if isinstance(model, LabelsMixin) else known.codes
+        choice = _Choice(model.fit(given), type(model).__name__, "It was asked for.")
+    found = np.asarray(choice.model.labels_)
+    _, found = np.unique(found, return_inverse=True)
+    n_found = int(found.max()) + 1
+    labels = np.full(partitions.n_instances, 0 if unobserved == "largest" else -1)
+    labels[partitions.seen] = np.argsort(by_size(found, np.ones(len(found)), n_found))[found]
+    return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
+
+
+def _choose(table: Partitions, k: int, margin: float, unobserved: str, seed: int, verbose: int) -> _Choice:
+    """Fit the candidates and take the one whose labels agree best with the base labels."""
+    n_rows = len(table.distinct.counts)
+    names = [name for name, limit in _CANDIDATES.items() if n_rows <= limit]
+    sampled = n_rows > _SAMPLE
+    tried = table.take(_draw(table.n_instances, seed)) if sampled else table
+    models: dict[str, Any] = {}
+    scores: dict[str, float] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for name, model in candidates(tried, k, names, unobserved, seed):
+            models[name], scores[name] = model, ensemble_agreement(model.labels_, tried)
+            if verbose:
+                print(f"fuse: {name}, agreement {scores[name]:.3f}", file=sys.stderr)
+        best = best_of(scores, margin)
+        model = _again(table, k, best, unobserved, seed) if sampled else models[best]
+    ranked = tuple(Candidate(name, scores[name]) for name in sorted(scores, key=lambda n: -scores[n]))
+    return _Choice(model, best, _reason(best, scores, margin, sampled), ranked)
+
+
+def best_of(scores: dict[str, float], margin: float) -> str:
+    """The candidate of highest agreement; with a margin, DAL unless that one is better by as much."""
+    best = max(scores, key=lambda name: scores[name])
+    return "DAL" if margin and scores[best] <= (1.0 + margin) * scores["DAL"] else best
+
+
+def candidates(
+    table: Partitions, k: int, names: list[str], unobserved: str, seed: int
+) -> Iterator[tuple[str, Any]]:
+    """Name and fitted model of every candidate, each followed by what the mixture makes of it."""
+    for name in names:
+        model = _named(name, k, unobserved, seed).fit(table)
+        yield name, model
+        if name != "MixtureConsensus":
+            yield f"{name}, polished", _polished(table, model, unobserved)
+
+
+def _again(table: Partitions, k: int, name: str, unobserved: str, seed: int) -> Any:
+    """The winner of the sample on the whole table."""
+    model = _named(name.removesuffix(", polished"), k, unobserved, seed).fit(table)
+    return _polished(table, model, unobserved) if name.endswith(", polished") else model
+
+
+def _polished(table: Partitions, model: Any, unobserved: str) -> Any:
+    return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
+
+
+def _reason(best: str, scores: dict[str, float], margin: float, sampled: bool) -> str:
+    where = f" on {_SAMPLE} instances" if sampled else ""
+    if margin and best == "DAL":
+        return (
+            f"The base clusterings have other numbers of clusters, and no other method agrees better with "
+            f"them by {margin:.0%}{where}."
+        )
+    return f"It agrees best with the base clusterings{where} (mean NMI {scores[best]:.3f})."
+
+
+def margin_of(table: Partitions, k: int) -> float:
+    """None where most base clusterings have about `k` clusters."""
+    near = np.abs(table.n_clusters_per_partition - k) <= _NEAR * k
+    return 0.0 if near.mean() >= _SHARE_NEAR else _MARGIN
+
+
+def _draw(n: int, seed: int) -> np.ndarray:
+    return np.sort(np.random.RandomState(seed).choice(n, _SAMPLE, replace=False))
+
+
+def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:
+    count = choose_n_clusters(table, random_state=rng)
+    if not count.reliable:
+        why = " ".join(count.warnings) or "no number of clusters stands out."
+        warnings.warn(
+            f"{count.n_clusters} clusters were found, but not reliably: {why} "
+            "Hint: look at cluster_count.curve, or give n_clusters.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return count
+
+
+def _feasible(k: int, table: Partitions) -> int:
+    n_rows = len(table.distinct.counts)
+    if k > table.n_instances:
+        raise ValueError(
+            f"n_samples={table.n_instances} should be >= n_clusters={k}. "
+            "Hint: lower n_clusters, or check that instances are rows."
+        )
+    if k > n_rows:
+        warnings.warn(
+            f"only {n_rows} distinct label rows for n_clusters={k}: {n_rows} clusters are returned. Hint: "
+            "instances with the same labels everywhere cannot be told apart; lower n_clusters or add base "
+            "clusterings.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return min(k, n_rows)
+
+
+def _named(method: Any, k: int, unobserved: str, seed: int) -> Any:
+    """An estimator by its name, or a clone of the given one, set up for this table."""
+    if isinstance(method, str):
+        rooms = {name.lower(): getattr(consensus, name) for name in consensus.__all__}
+        known = {name: made for name, made in rooms.items() if issubclass(made, LabelsMixin)}
+        if method.lower() not in known:
+            names = ", ".join(made.__name__ for made in known.values())
+            raise ValueError(
+                f"The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
+                f"method. Got {method!r} instead. Hint: the names are {names}."
+            )
+        model = known[method.lower()]()
+    elif not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params"):
+        model = clone(method)
+    else:
+        raise ValueError(
+            f"The 'method' parameter of fuse must be 'auto', an estimator or the name of a label method. Got "
+            f"{method!r} instead. Hint: an instance is written with brackets, as in PCE(8)."
+        )
+    wanted = {"n_clusters": k, "unobserved": unobserved, "random_state": seed}
+    return model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
+
+
+def check_n_clusters(n_clusters: Any, function: str) -> None:
+    """Refuse what is neither a number of clusters nor "auto"."""
+    is_number = Interval(Integral, 1, None, closed="left").is_satisfied_by(n_clusters)
+    if not is_number and not (isinstance(n_clusters, str) and n_clusters == "auto"):
+        raise ValueError(
+            f"The 'n_clusters' parameter of {function} must be an int in the range [1, inf) or 'auto'. Got "
+            f"{n_clusters!r} instead. Hint: 'auto' looks for a number of clusters."
+        )
+
+
+def _check_unobserved(unobserved: Any) -> None:
+    if unobserved not in ("error", "noise", "largest"):
+        raise ValueError(
+            "The 'unobserved' parameter of fuse must be a str among {'error', 'largest', 'noise'}. "
+            f"Got {unobserved!r} instead. Hint: 'noise' labels instances that nobody saw -1."
+        )

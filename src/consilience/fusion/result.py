@@ -1,0 +1,206 @@
+"""What a fusion found: labels, how far to trust them, and why this method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from consilience._optional import optional_import
+from consilience.core.completion import complete_labels
+from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
+from consilience.diagnostics._counts import joint_rows
+from consilience.partitions import MISSING, Partitions
+
+
+class Candidate(NamedTuple):
+    """A method that was tried: its name and its mean NMI (sqrt) with the base clusterings."""
+
+    method: str
+    agreement: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Fusion:
+    """One clustering of all instances; what `fuse` and `fuse_views` return.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_instances,)
+        Consensus cluster of every instance, in input order; 0 is the largest. -1 for an instance that no
+        base clustering saw, where that was allowed.
+    partitions : Partitions
+        The base clusterings; ``partitions.index`` holds the ids of the instances, where there were any.
+    method, reason : str
+        The method that made the labels, and why it was taken.
+    model : estimator
+        The fitted estimator; ``model.predict`` places new instances.
+    candidates : tuple of Candidate
+        The methods that were compared, best first; empty where one was asked for.
+    cluster_count : ClusterCount or None
+        How the number of clusters was found, where it was not given.
+    diagnostics : Diagnostics
+        Everything that can be said about how far to trust the labels; computed when first asked for.
+    """
+
+    labels: np.ndarray
+    partitions: Partitions
+    method: str
+    reason: str
+    model: Any
+    candidates: tuple[Candidate, ...] = ()
+    cluster_count: ClusterCount | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """See :func:`consilience.diagnostics.diagnose`."""
+        return diagnose(self.partitions, self.labels)
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Per instance, the estimated probability that its label is right; 0 for an unassigned one."""
+        return self.diagnostics.confidence
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Per instance, support for its cluster over support for that and the next best; .5 is a tie."""
+        return self.diagnostics.margin
+
+    @property
+    def coverage(self) -> np.ndarray:
+        """Per instance, the share of the base clusterings that saw it."""
+        return self.diagnostics.coverage
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Per base clustering, how far to trust it: its squared agreement, scaled to mean one."""
+        return self.diagnostics.bases.weights
+
+    @property
+    def agreement(self) -> np.ndarray:
+        """Per base clustering, its adjusted mutual information with the labels, on the instances it saw."""
+        return self.diagnostics.bases.agreement
+
+    @cached_property
+    def imputed(self) -> Any:
+        """The label table with every missing entry filled in by the label it would most likely have had.
+
+        In the user's own label names and kind of table. Rows of instances that nobody saw stay empty.
+        """
+        seen = self.partitions.seen
+        known = self.partitions.take_seen()
+        rows = joint_rows(known, self.labels[seen])
+        filled = complete_labels(rows.codes, rows.counts, known.offsets, rows.labels, rows.n_clusters)
+        codes = np.full(self.partitions.codes.shape, MISSING, dtype=filled.dtype)
+        codes[seen] = filled[rows.inverse]
+        return self.partitions.decode(codes)
+
+    def to_frame(self) -> Any:
+        """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
+
+        ``alternative`` is the cluster that an instance supports next, -1 if there is none. A frame of the
+        kind that was given; a pandas frame where the labels came as an array.
+        """
+        found = self.diagnostics
+        columns = {
+            "label": self.labels,
+            "confidence": found.confidence,
+            "margin": found.margin,
+            "coverage": found.coverage,
+            "alternative": found.alternative,
+        }
+        if self.partitions.backend is not None:
+            return self.partitions.frame(columns)
+        pandas = optional_import(
+            "pandas", needed_for="to_frame() of labels that came as an array", extra="frames"
+        )
+        return pandas.DataFrame(columns, index=self.partitions.index)
+
+    def summary(self) -> str:
+        """What was found, in words: method, clusters, base clusterings, warnings."""
+        found = self.diagnostics
+        lines = [
+            f"{self.n_clusters} clusters of {found.n_instances} instances from {found.n_partitions} base "
+            f"clusterings, {found.missing_share:.0%} of the labels missing.",
+            f"Method: {self.method}. {self.reason}",
+        ]
+        if self.cluster_count is not None:
+            sure = "" if self.cluster_count.reliable else ", but not reliably: look at cluster_count.curve"
+            lines.append(f"The number of clusters was found{sure}.")
+        lines.append(
+            f"Mean confidence {found.confidence.mean():.2f}; {(found.confidence < 0.5).mean():.0%} of the "
+            f"instances are below .5. The base clusterings count as {found.bases.effective_number:.1f} "
+            "independent ones."
+        )
+        lines += ["", "cluster  instances  confidence  consensus  with next"]
+        for c, (size, own, between, nearest) in enumerate(self._clusters()):
+            mean = found.confidence[self.labels == c].mean()
+            other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
+            lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
+        bases = found.bases
+        width = max(map(len, bases.names))
+        lines += ["", f"{'base clustering':{max(width, 15)}s}  clusters      seen  agreement  weight"]
+        for name, k, n, agreement, weight in zip(
+            bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True
+        ):
+            lines.append(f"{name:{max(width, 15)}s} {k:9d} {n:9d} {agreement:10.2f} {weight:7.2f}")
+        lines += ["", *(f"Warning: {sentence}" for sentence in found.warnings)] if found.warnings else []
+        return "\n".join(lines)
+
+    def _clusters(self) -> Iterator[tuple[int, float, float, int]]:
+        table = self.diagnostics.clusters
+        return zip(table.size, table.own, table.between, table.nearest, strict=True)
+
+    def __repr__(self) -> str:
+        return f"Fusion({len(self.labels)} instances in {self.n_clusters} clusters by {self.method})"
+
+    def _repr_html_(self) -> str:
+        found = self.diagnostics
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in found.warnings)
+        clusters = _html_table(
+            ("cluster", "instances", "confidence", "consensus"),
+            [
+                (str(c), str(size), f"{found.confidence[self.labels == c].mean():.2f}", f"{own:.2f}")
+                for c, (size, own, _, _) in enumerate(self._clusters())
+            ],
+        )
+        bases = _html_table(
+            ("base clustering", "clusters", "seen", "agreement", "weight"),
+            [
+                (name, str(k), str(n), f"{agreement:.2f}", f"{weight:.2f}")
+                for name, k, n, agreement, weight in zip(
+                    found.bases.names,
+                    found.bases.n_clusters,
+                    found.bases.n_seen,
+                    found.bases.agreement,
+                    found.bases.weights,
+                    strict=True,
+                )
+            ],
+        )
+        return (
+            f"<div><p><b>{self.n_clusters} clusters of {found.n_instances} instances</b> from "
+            f"{found.n_partitions} base clusterings, {found.missing_share:.0%} of the labels missing. "
+            f"Mean confidence {found.confidence.mean():.2f}.</p>"
+            f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>"
+            f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{bases}</div>"
+            + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")
+            + "</div>"
+        )
+
+
+def _html_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[:100]
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,135 @@
+"""Merge partial views: cluster each on the rows it has, and merge the partial labels."""
+
+from __future__ import annotations
+
+import sys
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import StandardScaler
+
+from consilience._sklearn import Interval, check_parameter, random_source
+from consilience.fusion.labels import check_n_clusters, count_clusters, fuse_partitions
+from consilience.fusion.result import Fusion
+from consilience.generate import base_partitions
+from consilience.partitions import MISSING, Partitions
+from consilience.views import Views, check_views
+
+# Numbers of clusters of the base clusterings of a view, as multiples of the wanted one.
+_FEWEST, _MOST = 0.6, 3.0
+# The same where the number is to be found.
+_RANGE = (2, 20)
+
+
+def fuse_views(
+    views: Any,
+    n_clusters: int | Literal["auto"],
+    *,
+    mask: ArrayLike | None = None,
+    on: str | None = None,
+    clusterer: Any = "graph",
+    n_partitions: int = 20,
+    method: Any = "auto",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> Fusion:
+    """Cluster every view several times on the rows it has, and merge the partial labels.
+
+    Parameters
+    ----------
+    views : list or dict of arrays, sparse matrices or frames
+        Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
+        :func:`consilience.check_views`. Sparse tables are read as counts of terms: they are weighted by
+        inverse document frequency and scaled to unit rows. Dense columns are standardised.
+    n_clusters : int or "auto"
+        The number of clusters, or "auto" to find it from a first round of base clusterings.
+    mask : array-like of bool of shape (n_instances, n_views), optional
+        True where an instance is present in a view.
+    on : str, optional
+        Column of ids by which frames are joined.
+    clusterer : "graph", "kmeans" or a scikit-learn clusterer, default="graph"
+        What clusters a view; see ``method`` of :func:`consilience.generate.base_partitions`. A clusterer
+        gets the table as it is, dense or sparse.
+    n_partitions : int, default=20
+        Base clusterings a view. Each draws its number of clusters between .6 and 3 times `n_clusters`.
+    method : str or estimator, default="auto"
+        As in :func:`fuse`.
+    n_jobs : int or None, default=None
+        Base clusterings made at once.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    verbose : int, default=0
+        Whether to write a line to stderr for every view and every method tried.
+
+    Returns
+    -------
+    fusion : Fusion
+        Labels, confidence and diagnostics; ``fusion.partitions`` holds the base clusterings, named after
+        their views.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from consilience import fuse_views
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat([0, 1, 2], 30)
+    >>> lengths, colours = (rng.normal(5 * rng.normal(size=(3, 4))[kind]) for _ in range(2))
+    >>> lengths[:20], colours[70:] = np.nan, np.nan  # not measured
+    >>> fusion = fuse_views({"lengths": lengths, "colours": colours}, 3, random_state=0)
+    >>> np.unique(fusion.labels + 3 * kind).size  # one cluster a kind
+    3
+    """
+    check_n_clusters(n_clusters, "fuse_views")
+    check_parameter(
+        "n_partitions", n_partitions, Interval(Integral, 1, None, closed="left"), "fuse_views", hint="use 20"
+    )
+    rng = random_source(random_state)
+    table = check_views(views, mask=mask, on=on)
+    count = None
+    if n_clusters == "auto":
+        first = _cluster_views(table, _RANGE, clusterer, n_partitions, n_jobs, rng, verbose)
+        count = count_clusters(first, rng)
+    k = count.n_clusters if count is not None else int(n_clusters)
+    ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
+    partitions = _cluster_views(table, ks, clusterer, n_partitions, n_jobs, rng, verbose)
+    # All base clusterings have the same range of numbers around the wanted one: agreement is a good guide.
+    found = fuse_partitions(partitions, k, method, "error", rng, verbose, 0.0)
+    return Fusion(found.labels, partitions, found.method, found.reason, found.model, found.candidates, count)
+
+
+def _cluster_views(
+    views: Views,
+    n_clusters: tuple[int, int],
+    clusterer: Any,
+    n_partitions: int,
+    n_jobs: int | None,
+    rng: np.random.RandomState,
+    verbose: int,
+) -> Partitions:
+    """Base clusterings of every view; an instance that a view lacks has no labels there."""
+    columns: dict[str, np.ndarray] = {}
+    for v, name in enumerate(views.names):
+        rows, X = views.rows(v)
+        if isinstance(clusterer, str):
+            X = _scaled(X)
+        few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
+        found = base_partitions(
+            X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=rng.randint(2**31)
+        )
+        for j, column in enumerate(found.T):
+            columns[f"{name} {j + 1}"] = np.full(views.n_instances, MISSING)
+            columns[f"{name} {j + 1}"][rows] = column
+        if verbose:
+            print(f"fuse_views: clustered view {name!r} ({len(rows)} instances)", file=sys.stderr)
+    return Partitions.of(columns, index=None if views.index is None else list(views.index), unobserved="keep")
+
+
+def _scaled(X: Any) -> Any:
+    if sp.issparse(X):
+        return TfidfTransformer().fit_transform(X)  # rows have length one
+    return StandardScaler().fit_transform(X)

@@ -1,0 +1,323 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.metrics import adjusted_rand_score
+
+import consilience
+from consilience import DAL, PCE, Fusion, Partitions, consensus, datasets, fuse, fuse_views
+from consilience.consensus._labels import LabelsMixin
+from consilience.fusion import labels as module
+from consilience.metrics import ensemble_agreement
+from tests.planted import planted
+
+LABEL_METHODS = [name for name in consensus.__all__ if issubclass(getattr(consensus, name), LabelsMixin)]
+
+
+@pytest.fixture(scope="module")
+def clear():
+    return planted(150, 6, 3, noise=0.1, missing=0.3, seed=2)
+
+
+@pytest.fixture(scope="module")
+def fusion(clear):
+    return fuse(clear[1], 3, random_state=0)
+
+
+class TestFuse:
+    def test_finds_what_is_clear(self, clear, fusion):
+        truth, base = clear
+        assert isinstance(fusion, Fusion)
+        assert adjusted_rand_score(truth, fusion.labels) > 0.9
+        assert_array_equal(np.bincount(fusion.labels), np.sort(np.bincount(fusion.labels))[::-1])
+        assert fusion.labels.shape == fusion.confidence.shape == fusion.margin.shape == (150,)
+        assert_allclose(fusion.coverage, (base >= 0).mean(axis=1))
+        assert fusion.weights.shape == fusion.agreement.shape == (6,)
+        assert fusion.weights.mean() == pytest.approx(1.0)
+
+    def test_auto_takes_the_candidate_that_agrees_best(self, clear, fusion):
+        _, base = clear
+        assert fusion.method == fusion.candidates[0].method
+        scores = [candidate.agreement for candidate in fusion.candidates]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] == pytest.approx(ensemble_agreement(fusion.labels, base))
+        tried = {candidate.method for candidate in fusion.candidates}
+        assert {"DAL", "LWEA", "LWGP", "MixtureConsensus", "PCE", "SPCE", "DAL, polished"} <= tried
+        assert f"{scores[0]:.3f}" in fusion.reason
+
+    def test_mixed_numbers_of_clusters_keep_dal_unless_another_is_far_better(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        truth, base = planted(200, 8, 3, noise=0.1, missing=0.0, seed=3)
+        base[:, ::2] = base[:, ::2] * 4 + rng.integers(0, 4, (200, 4))
+        fusion = fuse(base, 3, random_state=0)
+        assert fusion.method == "DAL"
+        assert "other numbers of clusters" in fusion.reason
+        assert adjusted_rand_score(truth, fusion.labels) > 0.9
+        monkeypatch.setattr(module, "_MARGIN", 1e-9)
+        best = fuse(base, 3, random_state=0)
+        assert best.method == best.candidates[0].method
+
+    @pytest.mark.parametrize("name", LABEL_METHODS)
+    def test_method_by_name(self, clear, name):
+        truth, base = clear
+        fusion = fuse(base, 3, method=name.lower(), random_state=0)
+        assert type(fusion.model).__name__ == fusion.method == name
+        assert fusion.candidates == ()
+        assert adjusted_rand_score(truth, fusion.labels) > 0.8
+
+    def test_method_as_estimator_is_cloned(self, clear):
+        _, base = clear
+        mine = PCE(7, gamma=0.5)
+        fusion = fuse(base, 3, method=mine, random_state=0)
+        assert fusion.model is not mine
+        assert mine.n_clusters == 7
+        assert (fusion.model.gamma, fusion.model.n_clusters) == (0.5, 3)
+
+    def test_foreign_estimator_gets_codes(self, clear):
+        _, base = clear
+        fusion = fuse(base, 3, method=KMeans(n_init=1), random_state=0)
+        assert fusion.method == "KMeans"
+        assert fusion.n_clusters == 3
+        assert fusion.confidence.shape == (150,)
+
+    def test_same_seed_same_answer(self, clear, fusion):
+        assert_array_equal(fuse(clear[1], 3, random_state=0).labels, fusion.labels)
+
+    def test_many_distinct_rows_are_compared_on_a_sample(self, monkeypatch):
+        truth, base = planted(1500, 10, 4, noise=0.2, missing=0.3, seed=5)
+        monkeypatch.setattr(module, "_SAMPLE", 400)
+        fusion = fuse(base, 4, random_state=0)
+        assert "on 400 instances" in fusion.reason
+        assert adjusted_rand_score(truth, fusion.labels) > 0.9
+        assert len(fusion.model.labels_) == 1500
+
+    def test_predict_places_new_instances(self, clear, fusion):
+        _, base = clear
+        again = fusion.model.predict(base)
+        assert np.mean(again == fusion.labels) > 0.95
+
+    def test_unseen_instances(self):
+        base = [[0, 0], [0, 0], [1, 1], [1, 1], [-1, -1]]
+        with pytest.raises(ValueError, match="no base clustering saw row 4"):
+            fuse(base, 2)
+        noise = fuse(base, 2, unobserved="noise", random_state=0)
+        assert noise.labels[4] == -1
+        assert noise.confidence[4] == 0.0
+        assert_array_equal(noise.imputed[4], [-1, -1])
+        assert fuse(base, 2, unobserved="largest", random_state=0).labels[4] == 0
+
+    def test_groups_that_share_no_instance_are_refused_by_name(self):
+        base = {"a": {1: 0, 2: 1, 3: 0}, "b": {1: 0, 2: 1}, "c": {7: 0, 8: 1}, "d": {7: 1, 8: 0}}
+        with pytest.raises(ValueError, match=r"'a'.*'b'.*'c'.*'d'.*Hint"):
+            fuse(base, 2)
+
+    def test_finds_the_number_of_clusters(self):
+        truth, base = planted(300, 10, 4, noise=0.2, missing=0.3, seed=6)
+        fusion = fuse(base, "auto", random_state=0)
+        assert fusion.n_clusters == fusion.cluster_count.n_clusters == 4
+        assert adjusted_rand_score(truth, fusion.labels) > 0.9
+        assert "The number of clusters was found." in fusion.summary()
+
+    def test_an_unreliable_number_of_clusters_warns(self):
+        base = np.random.default_rng(0).integers(0, 5, (80, 3))
+        base[:, 0] = np.arange(80) % 20
+        with pytest.warns(UserWarning, match="not reliably: .* Hint: look at cluster_count.curve"):
+            fuse(base, "auto", random_state=0)
+
+    def test_too_few_distinct_rows_say_so_once(self):
+        with pytest.warns(UserWarning, match="only 2 distinct label rows") as found:
+            fusion = fuse([[0, 0], [0, 0], [1, 1]], 3, random_state=0)
+        assert len(found) == 1
+        assert fusion.n_clusters == 2
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"n_clusters": 0}, "'n_clusters' parameter of fuse must be an int .* Hint"),
+            ({"n_clusters": "many"}, "'n_clusters' parameter of fuse"),
+            ({"n_clusters": 200}, "n_samples=150 should be >= n_clusters=200"),
+            ({"method": "PCB"}, "Got 'PCB' instead. Hint: the names are DAL, LWEA"),
+            ({"method": "ACMK"}, "Got 'ACMK' instead"),
+            ({"method": PCE}, "an instance is written with brackets"),
+            ({"unobserved": "drop"}, "'unobserved' parameter of fuse"),
+        ],
+    )
+    def test_wrong_settings(self, clear, settings, message):
+        with pytest.raises(ValueError, match=message):
+            fuse(clear[1], **{"n_clusters": 3, **settings})
+
+    def test_noise_is_a_cluster_of_its_own(self):
+        base = [[0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 1, 1], [-1, 1, 1]]
+        fusion = fuse(base, 2, negative="noise", random_state=0)
+        assert fusion.coverage[4] == 1.0
+
+    def test_verbose_talks_on_stderr(self, clear, capsys):
+        fuse(clear[1], 3, random_state=0, verbose=1)
+        streams = capsys.readouterr()
+        assert streams.out == ""
+        assert "fuse: DAL, agreement" in streams.err
+
+
+class TestFusion:
+    def test_frames_come_back_as_they_went_in(self, clear):
+        _, base = clear
+        ids = [f"p{i}" for i in range(150)]
+        names = [f"run_{j}" for j in range(6)]
+        table = pd.DataFrame(np.where(base < 0, np.nan, base), columns=names, index=pd.Index(ids, name="who"))
+        frame = fuse(table, 3, method="DAL").to_frame()
+        assert isinstance(frame, pd.DataFrame)
+        assert frame.index.tolist() == ids
+        assert frame.index.name == "who"
+        assert frame.columns.tolist() == ["label", "confidence", "margin", "coverage", "alternative"]
+        other = pl.DataFrame({"who": ids, **dict(zip(names, base.T, strict=True))})
+        frame = fuse(other, 3, method="DAL", index="who").to_frame()
+        assert isinstance(frame, pl.DataFrame)
+        assert frame["who"].to_list() == ids
+        assert isinstance(fuse(other, 3, method="DAL", index="who").imputed, pl.DataFrame)
+
+    def test_arrays_become_a_pandas_frame(self, fusion):
+        frame = fusion.to_frame()
+        assert isinstance(frame, pd.DataFrame)
+        assert_array_equal(frame["label"], fusion.labels)
+        assert_array_equal(frame["confidence"], fusion.confidence)
+
+    def test_imputed_fills_only_what_was_missing(self, clear, fusion):
+        _, base = clear
+        assert (fusion.imputed >= 0).all()
+        assert_array_equal(fusion.imputed[base >= 0], base[base >= 0])
+
+    def test_imputed_is_what_pce_fills_in(self, clear):
+        _, base = clear
+        model = PCE(3, random_state=0).fit(base)
+        fusion = fuse(base, 3, method=PCE(random_state=0), random_state=0)
+        assert_array_equal(fusion.labels, model.labels_)
+        assert_array_equal(fusion.imputed, model.imputed_)
+
+    def test_confidence_is_the_models(self, clear):
+        _, base = clear
+        fusion = fuse(base, 3, method="DAL")
+        assert_allclose(fusion.confidence, fusion.model.confidence_)
+
+    def test_summary_says_what_a_reader_asks(self, fusion):
+        text = fusion.summary()
+        assert "3 clusters of 150 instances from 6 base clusterings" in text
+        assert f"Method: {fusion.method}." in text
+        assert all(f"\n{c:7d}" in text for c in range(3))
+        assert "column_5" in text or "5" in text
+        for sentence in fusion.diagnostics.warnings:
+            assert f"Warning: {sentence}" in text
+
+    def test_html_escapes_names(self):
+        base = {"<b>": [0, 0, 1, 1, 1], "two": [0, 0, 1, 1, 0], "three": [1, 1, 0, 0, 0]}
+        page = fuse(base, 2, method="DAL")._repr_html_()
+        assert "&lt;b&gt;" in page
+        assert "<b>2 clusters of 5 instances</b>" in page
+        assert page.count("<table>") == page.count("</table>") == 2
+
+    def test_repr(self, fusion):
+        assert repr(fusion) == f"Fusion(150 instances in 3 clusters by {fusion.method})"
+
+
+def kinds(n=120, seed=0):
+    """Three kinds of things in two dense views and one of counts."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    dense = [rng.normal(4 * rng.normal(size=(3, 5))[truth]) for _ in range(2)]
+    counts = rng.poisson(np.array([[4, 1, 1, 1], [1, 4, 1, 1], [1, 1, 4, 1]])[truth] * 1.5).astype(float)
+    observed = rng.random((n, 3)) < 0.7
+    observed[~observed.any(axis=1), 0] = True
+    return truth, {"size": dense[0], "colour": dense[1], "words": sp.csr_array(counts)}, observed
+
+
+class TestFuseViews:
+    def test_finds_what_is_clear(self):
+        truth, views, observed = kinds()
+        fusion = fuse_views(views, 3, mask=observed, n_partitions=8, random_state=0)
+        assert adjusted_rand_score(truth, fusion.labels) > 0.9
+        assert fusion.partitions.names[:2] == ("size 1", "size 2")
+        assert_array_equal(fusion.partitions.observed[:, 0], observed[:, 0])
+        assert_array_equal(fusion.partitions.observed[:, -1], observed[:, 2])
+
+    def test_same_seed_same_answer(self):
+        _, views, observed = kinds()
+        first, second = (
+            fuse_views(views, 3, mask=observed, n_partitions=4, random_state=3).labels for _ in range(2)
+        )
+        assert_array_equal(first, second)
+
+    def test_any_clusterer_will_do(self):
+        truth, views, observed = kinds()
+        dense = {name: views[name] for name in ("size", "colour")}
+        observed[~observed[:, :2].any(axis=1), 0] = True
+        for clusterer in ("kmeans", AgglomerativeClustering()):
+            fusion = fuse_views(
+                dense, 3, mask=observed[:, :2], clusterer=clusterer, n_partitions=5, random_state=0
+            )
+            assert adjusted_rand_score(truth, fusion.labels) > 0.8
+
+    def test_frames_are_joined_by_id(self):
+        truth, views, observed = kinds()
+        ids = np.array([f"p{i}" for i in range(len(truth))])
+        frames = {
+            name: pd.DataFrame(views[name][observed[:, v]], index=ids[observed[:, v]])
+            for v, name in enumerate(("size", "colour"))
+        }
+        fusion = fuse_views(frames, 3, n_partitions=6, random_state=0)
+        found = dict(zip(fusion.partitions.index, fusion.labels, strict=True))
+        kept = np.isin(ids, list(found))
+        assert kept.sum() == len(fusion.labels)
+        assert adjusted_rand_score(truth[kept], [found[i] for i in ids[kept]]) > 0.9
+
+    def test_finds_the_number_of_clusters(self):
+        _, views, _ = kinds(seed=1)
+        with pytest.warns(UserWarning, match="not reliably"):  # base clusterings of 2 to 20 clusters
+            fusion = fuse_views(views, "auto", n_partitions=6, random_state=0)
+        assert fusion.n_clusters == fusion.cluster_count.n_clusters
+
+    def test_views_that_share_no_instance_are_refused(self):
+        X = np.random.default_rng(0).normal(size=(40, 2))
+        mask = np.repeat([[True, False], [False, True]], 20, axis=0)
+        with pytest.raises(ValueError, match="Hint"):
+            fuse_views([X, X], 2, mask=mask, n_partitions=2)
+
+    def test_wrong_settings(self):
+        X = np.random.default_rng(0).normal(size=(10, 2))
+        with pytest.raises(ValueError, match="'n_partitions' parameter of fuse_views"):
+            fuse_views([X], 2, n_partitions=0)
+        with pytest.raises(ValueError, match="'method' parameter of base_partitions"):
+            fuse_views([X], 2, clusterer="forest")
+
+    def test_tiny_views_get_few_clusters(self):
+        X = np.random.default_rng(0).normal(size=(5, 2))
+        assert len(np.unique(fuse_views([X, X], 2, n_partitions=3, random_state=0).labels)) == 2
+
+
+def test_names_at_the_door():
+    assert consilience.fuse is fuse
+    assert consilience.fusion.fuse is fuse
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_folder")
+class TestOnPools:
+    def test_lung_is_left_to_the_method_that_suits_it(self):
+        """Very unequal sizes: DAL alone has .55 on these runs, SPCE .74."""
+        pool = datasets.load("pool_Zhou_Lung")
+        scores = []
+        for run in range(3):
+            fusion = fuse(pool.labels[:, 20 * run : 20 * run + 20], 5, random_state=0)
+            scores.append(
+                consilience.metrics.normalized_mutual_info_score(pool.y, fusion.labels, normalization="max")
+            )
+        assert np.mean(scores) > 0.68
+
+    def test_never_far_below_dal_on_a_pool_of_mixed_numbers(self):
+        pool = datasets.load("pool_LWEA_VS")
+        columns = np.random.default_rng(1).permutation(100)[:10]
+        table = Partitions.of(pool.labels[:, columns])
+        fusion = fuse(table, 4, random_state=0)
+        dal = DAL(4).fit_predict(table)
+        assert ensemble_agreement(fusion.labels, table) >= ensemble_agreement(dal, table)
