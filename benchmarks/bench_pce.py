@@ -154,16 +154,16 @@ def print_peak(method, path):
     _, small = planted(2000, 4, 3, noise=0.1, missing=0.2, seed=0)
     PCE(3).fit(small)
     KMeans(3, n_init=1).fit(Partitions.of(small).indicator)
-    before = _high_water()
+    before = high_water()
     base = np.load(path)["base"]
     if method == "pce":
         PCE(10, random_state=0).fit(base)
     else:
         KMeans(10, n_init=1, random_state=0).fit(Partitions.of(base).indicator)
-    print(_high_water() - before)
+    print(high_water() - before)
 
 
-def _high_water():
+def high_water():
     """Peak memory of this process in MB (not getrusage's, which a child inherits from its parent)."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024

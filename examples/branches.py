@@ -1,8 +1,8 @@
 """Eight branches, each of which has met 40 % of the customers, and one clustering of everybody.
 
 Every branch clusters only what it knows: here, k-means on a sample of scikit-learn's 1797 handwritten digits.
-PCE merges the eight partial opinions without seeing the digits themselves. The true digits are used only to
-score the outcome.
+`fuse` merges the eight partial opinions without seeing the digits themselves. The true digits are used only
+to score the outcome.
 
     python examples/branches.py [OUTPUT FOLDER]
 """
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from consilience import PCE
+from consilience import Fusion, fuse
 from consilience.datasets import load_digits
 from consilience.generate import base_partitions
-from consilience.metrics import accuracy_score, base_agreement, normalized_mutual_info_score
+from consilience.metrics import accuracy_score, normalized_mutual_info_score
 
 N_BRANCHES = 8
 SHARE = 0.4
@@ -30,23 +30,22 @@ def main(folder: Path) -> None:
     names = [f"branch_{j + 1}" for j in range(N_BRANCHES)]
 
     start = time.perf_counter()
-    model = PCE(n_clusters=10, random_state=0).fit(dict(zip(names, labels.T, strict=True)))
+    fusion = fuse(dict(zip(names, labels.T, strict=True)), 10, random_state=0)
     elapsed = time.perf_counter() - start
 
-    agreement = base_agreement(model.labels_, model.partitions_)
     rows = [
-        (name, *scores(digits.y, column), agreement[j])
-        for j, (name, column) in enumerate(zip(names, labels.T, strict=True))
+        (name, *scores(digits.y, column), agreement)
+        for name, column, agreement in zip(names, labels.T, fusion.agreement, strict=True)
     ]
-    rows.append(("consensus", *scores(digits.y, model.labels_), float(np.mean(agreement))))
+    rows.append(("consensus", *scores(digits.y, fusion.labels), float(np.mean(fusion.agreement))))
     show(rows, len(digits.y))
-    sure = model.confidence_ >= np.median(model.confidence_)
+    sure = fusion.confidence >= np.median(fusion.confidence)
     print(
-        f"\nMerged in {elapsed:.2f} s ({model.n_iter_} iterations). "
-        f"Accuracy on the half it is surest of: {scores(digits.y[sure], model.labels_[sure])[1]:.3f}, "
-        f"on the other half: {scores(digits.y[~sure], model.labels_[~sure])[1]:.3f}."
+        f"\nMerged in {elapsed:.1f} s by {fusion.method}: {fusion.reason[0].lower()}{fusion.reason[1:]}\n"
+        f"Accuracy on the half it is surest of: {scores(digits.y[sure], fusion.labels[sure])[1]:.3f}, "
+        f"on the other half: {scores(digits.y[~sure], fusion.labels[~sure])[1]:.3f}."
     )
-    write(folder, names, labels, model, rows)
+    write(folder, names, labels, fusion, rows)
 
 
 def scores(truth: np.ndarray, labels: np.ndarray) -> tuple[int, float, float]:
@@ -67,12 +66,19 @@ def show(rows: list[tuple[str, int, float, float, float]], n: int) -> None:
         print("-" * len(line) + "\n" + line if name == "consensus" else line)
 
 
-def write(folder: Path, names: list[str], labels: np.ndarray, model: PCE, rows: list[tuple]) -> None:
+def write(folder: Path, names: list[str], labels: np.ndarray, fusion: Fusion, rows: list[tuple]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(
         folder / "consensus.csv",
-        ["instance", "cluster", "confidence"],
-        zip(range(len(labels)), model.labels_, model.confidence_.round(4), strict=True),
+        ["instance", "cluster", "confidence", "margin", "coverage"],
+        zip(
+            range(len(labels)),
+            fusion.labels,
+            fusion.confidence.round(4),
+            fusion.margin.round(4),
+            fusion.coverage.round(4),
+            strict=True,
+        ),
     )
     write_csv(
         folder / "branches.csv",
@@ -82,12 +88,18 @@ def write(folder: Path, names: list[str], labels: np.ndarray, model: PCE, rows: 
     write_csv(
         folder / "imputed.csv",
         ["instance", *names],
-        ([p, *row] for p, row in enumerate(model.imputed_.tolist())),
+        ([p, *row] for p, row in enumerate(fusion.imputed.tolist())),
     )
     fields = ("name", "seen", "accuracy", "nmi_max", "agreement")
-    summary = {"method": repr(model), "scores": [dict(zip(fields, row, strict=True)) for row in rows]}
+    summary = {
+        "method": fusion.method,
+        "reason": fusion.reason,
+        "scores": [dict(zip(fields, row, strict=True)) for row in rows],
+        "diagnostics": fusion.diagnostics.as_dict(),
+    }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    print(f"\nWrote consensus.csv, branches.csv, imputed.csv and summary.json to {folder}/")
+    (folder / "summary.txt").write_text(fusion.summary() + "\n")
+    print(f"\nWrote consensus.csv, branches.csv, imputed.csv, summary.json and summary.txt to {folder}/")
 
 
 def write_csv(path: Path, header: list[str], rows) -> None:

@@ -138,8 +138,8 @@ class Fusion:
             lines.append(f"The number of clusters was found{sure}.")
         lines.append(
             f"Mean confidence {found.confidence.mean():.2f}; {(found.confidence < 0.5).mean():.0%} of the "
-            f"instances are below .5. The base clusterings count as {found.bases.effective_number:.1f} "
-            "independent ones."
+            f"instances are below .5. Effective number of base clusterings: "
+            f"{found.bases.effective_number:.1f} (1: all say the same)."
         )
         lines += ["", "cluster  instances  confidence  consensus  with next"]
         for c, (size, own, between, nearest) in enumerate(self._clusters()):
