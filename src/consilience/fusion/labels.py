@@ -108,7 +108,7 @@ def fuse(
     >>> bank_b = {"ann": "spender", "bob": "saver", "eve": "saver"}
     >>> bank_c = {"cleo": "high", "dan": "low", "eve": "low", "fay": "high"}
     >>> fusion = fuse({"a": bank_a, "b": bank_b, "c": bank_c}, 2, random_state=0)
-    >>> [str(name) for name in fusion.partitions.index[fusion.labels == fusion.labels[0]]]
+    >>> [str(name) for name in fusion.index[fusion.labels == fusion.labels[0]]]
     ['ann', 'cleo', 'fay']
     >>> fusion.imputed[0].tolist()
     ['gold', 'spender', 'high']

@@ -34,7 +34,7 @@ class Fusion:
         Consensus cluster of every instance, in input order; 0 is the largest. -1 for an instance that no
         base clustering saw, where that was allowed.
     partitions : Partitions
-        The base clusterings; ``partitions.index`` holds the ids of the instances, where there were any.
+        The base clusterings as they were read.
     method, reason : str
         The method that made the labels, and why it was taken.
     model : estimator
@@ -59,6 +59,11 @@ class Fusion:
     def n_clusters(self) -> int:
         """Number of clusters."""
         return int(self.labels.max()) + 1
+
+    @property
+    def index(self) -> np.ndarray | None:
+        """Ids of the instances, in the order of `labels`; None where they are known by position only."""
+        return self.partitions.index
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
