@@ -35,16 +35,16 @@ RUNS = {"Zhou_Lung": (20, 5)} | {f"PCE_pixraw10P_miss{share}": (10, 10) for shar
 METHODS = ("fuse", *_CANDIDATES, *(f"{name}, polished" for name in _CANDIDATES if name != "MixtureConsensus"))
 
 
-def mixed(n_draws):
+def mixed(n_draws, ratios):
     """Pools whose base clusterings have 2 to sqrt(n) clusters; ten of them a draw, all rows."""
-    for ratio in RATIOS:
+    for ratio in ratios:
         for name, draw, y, table in draws(MIXED, n_draws, missing=ratio, seed=int(100 * ratio)):
             yield f"{ratio}", name, draw, y, table
 
 
-def constant(n_draws):
+def constant(n_draws, ratios):
     """Pools whose base clusterings have the wanted number of clusters."""
-    for ratio in RATIOS[:-1]:
+    for ratio in ratios:
         for name, draw, y, table in draws(CONSTANT, n_draws, missing=ratio, seed=int(100 * ratio)):
             yield f"{ratio}", name, draw, y, table
         for name in FEATURES:
@@ -60,8 +60,8 @@ def constant(n_draws):
                 yield f"{ratio}", name, draw, data.y[rows], table
 
 
-def runs(n_draws):
-    """The runs of two groups of authors, complete (Lung) and incomplete (pixraw)."""
+def runs(n_draws, ratios):
+    """The runs of two groups of authors, complete (Lung) and incomplete (pixraw); `ratios` is ignored."""
     for name, (m, _) in RUNS.items():
         pool = datasets.load(f"pool_{name}")
         for run in range(min(n_draws, pool.labels.shape[1] // m)):
@@ -87,7 +87,7 @@ def scores(draw, y, table):
     return {name: normalized_mutual_info_score(y, x, normalization="max") for name, x in found.items()}
 
 
-def measured(tables, n_draws, keep):
+def measured(tables, n_draws, ratios, keep):
     """Results of all draws, those in `keep` without measuring them again."""
     found = {}
     if keep is not None and keep.exists():
@@ -95,7 +95,7 @@ def measured(tables, n_draws, keep):
             *key, values = json.loads(line)
             found[tuple(key)] = values
     for table_name in tables:
-        for ratio, pool, draw, y, table in TABLES[table_name](n_draws):
+        for ratio, pool, draw, y, table in TABLES[table_name](n_draws, ratios):
             key = (table_name, ratio, pool, draw)
             if key not in found:
                 found[key] = scores(draw, y, table)
@@ -141,10 +141,12 @@ def main():
     )
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--ratios", default=",".join(map(str, RATIOS)), help="shares of labels removed")
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     tables = given.tables.split(",")
-    found = measured(tables, given.draws, given.keep)
+    ratios = [float(ratio) for ratio in given.ratios.split(",")]
+    found = measured(tables, given.draws, ratios, given.keep)
     for name in tables:
         if name == "runs":
             show("The authors' runs, NMI(max)", by_pool(found, "runs", "as published"))

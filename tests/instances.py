@@ -12,7 +12,15 @@ _PACED = {
 _AT_THE_MEAN = "all absent rows of a view are put at one place, and seem to be alike"
 
 INSTANCES = [
+    ("EEIMVC", {}, {}),
+    ("EEIMVC", {"regularization": 0.0, "kernel": "linear", "prior": None}, {}),
+    ("EEIMVC", {"prior": "mkkm", "kernel": "poly"}, {}),
+    ("LFIMVC", {}, {}),
+    ("OSLFIMVC", {}, {}),
+    ("MKKMIK", {}, {}),
+    ("MKKM", {}, {}),
     (
+        "MKKM",
         {"imputation": "mean", "kernel": "cosine"},
         {
             "test_recovers_what_is_clear": _AT_THE_MEAN,
@@ -21,6 +29,8 @@ INSTANCES = [
             "test_any_view_will_do": _AT_THE_MEAN,
         },
     ),
+    ("MKKM", {"imputation": "knn", "kernel": "linear"}, {}),
+    ("MKKM", {"imputation": "alignment"}, {}),
     ("DAL", {}, {}),
     ("DAL", {"solver": "scalable"}, {}),
     ("PCE", {}, {}),

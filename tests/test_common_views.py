@@ -1,0 +1,262 @@
+"""What holds for every method of views: the house's own checks. (scikit-learn's run in `test_common`.)"""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from consilience import check_views, multiview
+from tests.instances import INSTANCES
+
+N_CLUSTERS = 3
+
+
+def build(name, settings, **more):
+    return getattr(multiview, name)(random_state=0, **{"n_clusters": N_CLUSTERS, **settings, **more})
+
+
+every_view_method = pytest.mark.parametrize(
+    ("name", "settings"),
+    [(name, settings) for name, settings, _ in INSTANCES if name in multiview.__all__],
+    ids=lambda value: value if isinstance(value, str) else str(value or "default"),
+)
+
+
+@pytest.fixture(autouse=True)
+def excused(request):
+    """Skip a house check that a setting cannot pass by its definition."""
+    params = getattr(getattr(request.node, "callspec", None), "params", {})
+    if "settings" in params:
+        excuses = next(
+            excuses
+            for name, settings, excuses in INSTANCES
+            if (name, settings) == (params["name"], params["settings"])
+        )
+        if reason := excuses.get(request.node.originalname):
+            pytest.skip(reason)
+
+
+def clear_views(n=90, *, missing=0.15, seed=0, n_views=2):
+    """Well separated clusters in every view, and which rows are there. Every instance keeps a view.
+
+    Instances also differ along one direction that all views share: centred, three clusters fill two
+    directions, and a third that were noise would follow from the pattern of what is missing.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n) % N_CLUSTERS)
+    along = rng.uniform(-6.0, 6.0, n)
+    views = []
+    for width in (4, 6, 5)[:n_views]:
+        centers = np.zeros((N_CLUSTERS, width))
+        centers[:, :N_CLUSTERS] = 10.0 * np.eye(N_CLUSTERS)
+        view = 5.0 + centers[truth] + 0.5 * rng.standard_normal((n, width))
+        view[:, N_CLUSTERS] += along
+        views.append(view)
+    observed = rng.random((n, n_views)) >= missing
+    lost = np.flatnonzero(~observed.any(axis=1))
+    observed[lost, rng.integers(0, n_views, len(lost))] = True
+    return truth, views, observed
+
+
+@pytest.fixture
+def clear():
+    return clear_views()
+
+
+def same(first, second):
+    assert adjusted_rand_score(first, second) == 1.0
+
+
+def with_nan(views, observed):
+    return [np.where(observed[:, [v]], view, np.nan) for v, view in enumerate(views)]
+
+
+@every_view_method
+class TestViewMethod:
+    def test_recovers_what_is_clear(self, name, settings, clear):
+        truth, views, observed = clear
+        model = build(name, settings).fit(views, mask=observed)
+        same(truth, model.labels_)
+        assert model.labels_.dtype.kind == "i"
+        assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
+        assert model.n_features_in_ == sum(view.shape[1] for view in views)
+        assert model.view_names_ == ("view0", "view1")
+
+    def test_order_of_views_changes_nothing(self, name, settings, clear):
+        _, views, observed = clear
+        model = build(name, settings).fit(views, mask=observed)
+        same(model.labels_, build(name, settings).fit(views[::-1], mask=observed[:, ::-1]).labels_)
+
+    def test_permuting_instances_permutes_the_answer(self, name, settings, clear):
+        _, views, observed = clear
+        order = np.random.default_rng(0).permutation(len(observed))
+        model = build(name, settings).fit(views, mask=observed)
+        other = build(name, settings).fit([view[order] for view in views], mask=observed[order])
+        same(model.labels_[order], other.labels_)
+
+    def test_mask_without_holes_is_no_mask(self, name, settings):
+        _, views, observed = clear_views(missing=0.0)
+        assert observed.all()
+        model, other = build(name, settings).fit(views), build(name, settings).fit(views, mask=observed)
+        assert_array_equal(model.labels_, other.labels_)
+
+    def test_values_of_absent_rows_do_not_matter(self, name, settings, clear):
+        _, views, observed = clear
+        labels = build(name, settings).fit(views, mask=observed).labels_
+        other = [np.where(observed[:, [v]], view, 1e6) for v, view in enumerate(views)]
+        assert_array_equal(build(name, settings).fit(other, mask=observed).labels_, labels)
+        assert_array_equal(build(name, settings).fit(with_nan(views, observed)).labels_, labels)
+
+    def test_lists_dicts_frames_and_views_are_one(self, name, settings, clear):
+        pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+        _, views, observed = clear
+        tables = with_nan(views, observed)
+        labels = build(name, settings).fit(tables).labels_
+        for given in (
+            tuple(tables),
+            {"a": tables[0], "b": tables[1]},
+            [pd.DataFrame(table) for table in tables],
+            [pl.DataFrame(table) for table in tables],
+            check_views(tables),
+        ):
+            assert_array_equal(build(name, settings).fit(given).labels_, labels)
+
+    def test_frames_are_joined_by_id(self, name, settings, clear):
+        pd = pytest.importorskip("pandas")
+        truth, views, observed = clear
+        ids = np.array([f"id{p}" for p in range(len(truth))])
+        frames = {}
+        for v, view in enumerate(views):
+            rows = np.random.default_rng(v).permutation(np.flatnonzero(observed[:, v]))
+            frames[f"table{v}"] = pd.DataFrame(view[rows], index=ids[rows])
+        model = build(name, settings).fit(frames)
+        assert model.view_names_ == ("table0", "table1")
+        found = pd.Series(model.labels_, index=model.index_)
+        same(truth, found[ids].to_numpy())
+
+    def test_sparse_is_dense(self, name, settings, clear):
+        _, views, observed = clear
+        model = build(name, settings).fit(views, mask=observed)
+        other = build(name, settings).fit([sparse.csr_array(view) for view in views], mask=observed)
+        same(model.labels_, other.labels_)
+
+    def test_instance_seen_nowhere_is_an_error_that_names_its_row(self, name, settings, clear):
+        _, views, observed = clear
+        observed[7] = False
+        with pytest.raises(ValueError, match=r"row 7\. Hint"):
+            build(name, settings).fit(views, mask=observed)
+
+    def test_view_seen_nowhere_is_an_error_that_names_it(self, name, settings, clear):
+        _, views, _ = clear
+        with pytest.raises(ValueError, match=r"'b' has no instance at all\. Hint"):
+            build(name, settings).fit({"a": views[0], "b": np.full_like(views[1], np.nan)})
+
+    def test_fewer_instances_than_clusters_is_an_error(self, name, settings, clear):
+        _, views, _ = clear
+        with pytest.raises(ValueError, match=r"n_samples=2 should be >= n_clusters=3\. Hint"):
+            build(name, settings).fit([view[:2] for view in views])
+
+    def test_same_seed_same_answer(self, name, settings):
+        rng = np.random.default_rng(3)
+        views = [rng.standard_normal((60, width)) for width in (4, 6)]
+        observed = rng.random((60, 2)) < 0.7
+        observed[~observed.any(axis=1)] = True
+        first = build(name, settings).fit(views, mask=observed)
+        again = build(name, settings).fit(views, mask=observed)
+        assert_array_equal(first.labels_, again.labels_)
+        assert_array_equal(getattr(first, "objective_", None), getattr(again, "objective_", None))
+
+    def test_input_and_global_random_state_are_untouched(self, name, settings, clear):
+        _, views, observed = clear
+        copies = [view.copy() for view in views]
+        for part in (*views, observed):
+            part.setflags(write=False)
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        build(name, settings).set_params(random_state=None).fit(views, mask=observed)
+        assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+        for view, copy in zip(views, copies, strict=True):
+            assert_array_equal(view, copy)
+
+    def test_single_precision_gives_the_same_answer(self, name, settings, clear):
+        _, views, observed = clear
+        model = build(name, settings).fit(views, mask=observed)
+        same(
+            model.labels_,
+            build(name, settings).fit([v.astype(np.float32) for v in views], mask=observed).labels_,
+        )
+
+    def test_survives_pickle_and_clone(self, name, settings, clear):
+        _, views, observed = clear
+        model = build(name, settings).fit(views, mask=observed)
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.labels_, model.labels_)
+        if hasattr(model, "predict"):
+            assert_array_equal(again.predict(views), model.predict(views))
+        assert_array_equal(clone(model).fit(views, mask=observed).labels_, model.labels_)
+
+    def test_objective_is_recorded(self, name, settings, clear):
+        _, views, observed = clear
+        model = build(name, settings).fit(views, mask=observed)
+        if not hasattr(model, "objective_"):
+            pytest.skip("the method has no objective")
+        assert len(model.objective_) == model.n_iter_
+        assert np.isfinite(model.objective_).all()
+
+    def test_bad_parameters_are_named(self, name, settings, clear):
+        _, views, observed = clear
+        with pytest.raises(ValueError, match=r"The 'n_clusters' parameter of \w+ must be an int .* Got -4"):
+            build(name, settings, n_clusters=-4).fit(views, mask=observed)
+        assert build(name, settings, n_clusters=np.int64(3)).fit(views, mask=observed).n_clusters_ == 3
+
+
+@every_view_method
+class TestPredict:
+    @pytest.fixture(autouse=True)
+    def fitted(self, name, settings, clear):
+        if not hasattr(getattr(multiview, name), "predict"):
+            pytest.skip("the method has no predict")
+        self.truth, self.views, self.observed = clear
+        self.model = build(name, settings).fit(self.views, mask=self.observed)
+
+    def test_training_rows_keep_their_clusters(self, name, settings):
+        assert_array_equal(self.model.predict(self.views, mask=self.observed), self.model.labels_)
+        assert_array_equal(self.model.predict(with_nan(self.views, self.observed)), self.model.labels_)
+
+    def test_any_view_will_do(self, name, settings):
+        _, new, _ = clear_views(seed=0, missing=0.0)
+        for given in ([new[0], None], {"view1": new[1]}, [np.full_like(new[0], np.nan), new[1]]):
+            assert_array_equal(self.model.predict(given), self.model.labels_)
+
+    def test_rows_are_predicted_alone_as_together(self, name, settings):
+        together = self.model.predict(self.views, mask=self.observed)
+        tables = with_nan(self.views, self.observed)
+        alone = [self.model.predict([table[p : p + 1] for table in tables])[0] for p in range(12)]
+        assert_array_equal(alone, together[:12])
+
+    def test_row_seen_nowhere_is_an_error_that_names_it(self, name, settings):
+        observed = self.observed.copy()
+        observed[4] = False
+        with pytest.raises(ValueError, match=r"row 4\. Hint"):
+            self.model.predict(self.views, mask=observed)
+        with pytest.raises(ValueError, match=r"no view holds any instance\. Hint"):
+            self.model.predict([None, None])
+
+    def test_views_that_were_not_fitted_are_refused(self, name, settings):
+        with pytest.raises(ValueError, match=r"no view 'sound' when .* Hint: the views are 'view0', 'view1'"):
+            self.model.predict({"sound": self.views[0]})
+        with pytest.raises(ValueError, match=r"X has 1 views, but .* was fitted with 2\. Hint"):
+            self.model.predict([self.views[0]])
+        with pytest.raises(ValueError, match=r"view 'view1' has 4 features, but .* expecting 6 features"):
+            self.model.predict({"view1": self.views[0]})
+
+    def test_mask_of_other_views_is_refused(self, name, settings):
+        with pytest.raises(ValueError, match=r"mask must have a column for each of the 2 fitted views\. Got"):
+            self.model.predict({"view1": self.views[1]}, mask=self.observed[:, :1])
+
+    def test_views_read_beforehand_are_taken(self, name, settings):
+        given = check_views({"view1": self.views[1], "view0": self.views[0]})
+        assert_array_equal(self.model.predict(given), self.model.predict(self.views))
