@@ -361,3 +361,10 @@ def test_frames_without_ids_match_by_position_only():
 
 def test_repr_is_one_line(tables):
     assert repr(check_views(tables)) == "Views(6 instances; a (3), b (2); 25% of rows absent)"
+
+
+@pytest.mark.parametrize("kind", ["coo", "csc", "csr", "dok", "lil"])
+def test_one_sparse_table_is_one_view_whatever_its_kind(kind):
+    views = check_views(sparse.random_array((6, 4), density=0.5, random_state=0).asformat(kind))
+    assert views.n_views == 1
+    assert views.n_features == (4,)

@@ -175,7 +175,9 @@ def check_views(
 
 
 def _named_tables(views: Any) -> list[tuple[str, Any]]:
-    if isinstance(views, Mapping):
+    if sparse.issparse(views):  # before mappings: SciPy's dictionary of keys is one
+        named = [("view0", views)]
+    elif isinstance(views, Mapping):
         named = [(str(name), table) for name, table in views.items()]
     elif isinstance(views, list | tuple):
         named = [(f"view{v}", table) for v, table in enumerate(views)]

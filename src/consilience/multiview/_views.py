@@ -91,7 +91,7 @@ class ViewsMixin(ClusterMixin):
             mask = X.observed if mask is None else X.observed & np.asarray(mask)
             X = dict(zip(X.names, X.arrays, strict=True))
             mask = _in_order(mask, list(X), names)
-        if isinstance(X, Mapping):
+        if isinstance(X, Mapping) and not sparse.issparse(X):
             unknown = [str(name) for name in X if str(name) not in names]
             if unknown:
                 raise ValueError(
@@ -182,12 +182,7 @@ def _is_table(X: Any) -> bool:
 
 
 def one_table(X: Any) -> Any:
-    """A nested list of numbers as one table: a list of views would have tables in it.
-
-    One sparse matrix is a table too, although SciPy's dictionary of keys says that it is a mapping.
-    """
-    if sparse.issparse(X):
-        return sparse.csr_array(X)
+    """A nested list of numbers as one table: a list of views would have tables in it."""
     if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
         entries = [row[0] for row in X if row]
         if entries and all(isinstance(entry, Number) or entry is None for entry in entries):
