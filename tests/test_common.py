@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import consilience
-from consilience import consensus, multiview
+from consilience import Partitions, consensus, multiview
 from consilience.consensus._labels import LabelsMixin
 from consilience.core import blocks
 from tests.instances import INSTANCES, NOT_FOR_LABELS
@@ -90,6 +90,13 @@ class TestLabelMethod:
         model = build(name, settings, n_clusters="auto").fit(base)
         assert model.n_clusters_ == model.cluster_count_.n_clusters == 3
         assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+    def test_part_of_a_table_is_a_table(self, name, settings, clear):
+        """Clusters without a member and clusterings without a label do no harm."""
+        truth, base = clear
+        part = Partitions.of(np.column_stack([base, np.where(truth == 2, 0, -1)])).take(truth != 2)
+        model = build(name, settings, n_clusters=2).fit(part)
+        assert adjusted_rand_score(truth[truth != 2], model.labels_) == 1.0
 
     def test_renaming_labels_changes_nothing(self, name, settings, clear):
         _, base = clear

@@ -1103,3 +1103,26 @@ def test_ids_keep_their_name():
         # The column of ids may also be there in a new table.
         assert partitions.encode(frame).tolist() == partitions.codes.tolist()
         assert partitions.encode(frame[["customer", "b"]])[:, 0].tolist() == [-1, -1, -1]
+
+
+class TestCompact:
+    def test_a_table_that_was_read_is_itself(self):
+        table = Partitions.of([[0, "a"], [1, "b"], [None, "a"]])
+        assert table.compact() is table
+
+    def test_clusters_without_members_and_clusterings_without_labels_go(self):
+        table = Partitions.of({"x": ["p", "q", "r", None], "y": [None, None, None, "u"], "z": [7, 7, 8, 9]})
+        part = table.take([0, 2]).compact()
+        assert part.names == ("x", "z")
+        assert part.columns == (0, 2)
+        assert [c.tolist() for c in part.categories] == [["p", "r"], [7, 8]]
+        np.testing.assert_array_equal(part.codes, [[0, 0], [1, 1]])
+        np.testing.assert_array_equal(part.offsets, [0, 2, 4])
+        assert part.n_columns == 3
+        assert part.decode(part.codes)[1].tolist() == ["r", None, 8]
+        np.testing.assert_array_equal(part.encode({"x": ["r"], "y": [None], "z": [7]}), [[1, 0]])
+
+    def test_missing_entries_stay_missing(self):
+        table = Partitions.of([[0, 1], [1, -1], [2, 0], [-1, 1]])
+        part = table.take([1, 3]).compact()
+        np.testing.assert_array_equal(part.codes, [[0, -1], [-1, 0]])

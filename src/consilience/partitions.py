@@ -315,6 +315,30 @@ class Partitions:
         """The same clusterings of the instances that at least one of them saw."""
         return self if self.seen.all() else self.take(self.seen)
 
+    def compact(self) -> Partitions:
+        """The same table without clusters that have no member and clusterings that saw nobody.
+
+        A part of a table (:meth:`take`) can have such; a table that was read has none and is returned itself.
+        """
+        members = [
+            np.bincount(column[column >= 0], minlength=k) > 0
+            for column, k in zip(self.codes.T, self.n_clusters_per_partition, strict=True)
+        ]
+        if all(kept.all() for kept in members):
+            return self
+        left = [i for i, kept in enumerate(members) if kept.any()]
+        codes = np.empty((self.n_instances, len(left)), dtype=self.codes.dtype, order="F")
+        for place, i in enumerate(left):
+            number = np.append(np.cumsum(members[i]) - 1, MISSING)  # the last entry is that of -1
+            codes[:, place] = number[self.codes[:, i]]
+        return _replace(
+            self,
+            codes=_frozen(codes),
+            categories=tuple(_frozen(self.categories[i][members[i]]) for i in left),
+            names=tuple(self.names[i] for i in left),
+            columns=tuple(self.columns[i] for i in left),
+        )
+
     def fill(self, codes: np.ndarray) -> Partitions:
         """The same table with other codes, such as a completed one."""
         return _replace(self, codes=_frozen(codes.astype(self.codes.dtype)))

@@ -47,7 +47,7 @@ class LabelsMixin(ClusterMixin):
                 f"{type(self).__name__} needs a table of labels, got None. Hint: fit(labels), one row per "
                 "instance and one column per base clustering."
             )
-        partitions = Partitions.of(X, unobserved="error" if unobserved == "error" else "keep")
+        partitions = Partitions.of(X, unobserved="error" if unobserved == "error" else "keep").compact()
         if hasattr(X, "shape"):
             validate_data(self, X, skip_check_array=True, reset=True)
         self.n_features_in_ = partitions.n_columns
@@ -167,3 +167,13 @@ def per_column(partitions: Partitions, values: np.ndarray) -> np.ndarray:
     out = np.zeros(partitions.n_columns)
     out[list(partitions.columns)] = values
     return out
+
+
+def check_rows(n_rows: int, most: int, method: str) -> None:
+    """Refuse tables whose pairs of distinct label rows a method cannot hold."""
+    if n_rows > most:
+        raise ValueError(
+            f"the table has {n_rows} distinct label rows, {method} compares all pairs of them and takes at "
+            f"most {most}. Hint: use LWGP or DAL, whose cost is linear in them, or fewer or coarser base "
+            "clusterings."
+        )

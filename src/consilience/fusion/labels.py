@@ -159,7 +159,7 @@ def _choose(table: Partitions, k: int, margin: float, unobserved: str, seed: int
     n_rows = len(table.distinct.counts)
     names = [name for name, limit in _CANDIDATES.items() if n_rows <= limit]
     sampled = n_rows > _SAMPLE
-    tried = table.take(_draw(table.n_instances, seed)) if sampled else table
+    tried = table.take(_draw(table.n_instances, seed)).compact() if sampled else table
     models: dict[str, Any] = {}
     scores: dict[str, float] = {}
     with warnings.catch_warnings():
