@@ -12,6 +12,16 @@ _PACED = {
 _AT_THE_MEAN = "all absent rows of a view are put at one place, and seem to be alike"
 
 INSTANCES = [
+    ("IMG", {}, {}),
+    ("PVC", {}, {}),
+    ("MultiNMF", {}, {}),
+    ("MIC", {}, {}),
+    ("DAIMC", {}, {}),
+    ("SpectralAverage", {}, {}),
+    ("SpectralConcat", {}, {}),
+    ("SNF", {}, {}),
+    ("NEMO", {}, {}),
+    ("APMC", {}, {}),
     ("EEIMVC", {}, {}),
     ("EEIMVC", {"regularization": 0.0, "kernel": "linear", "prior": None}, {}),
     ("EEIMVC", {"prior": "mkkm", "kernel": "poly"}, {}),

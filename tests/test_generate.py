@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -309,7 +310,7 @@ def test_progress_goes_to_stderr_only_when_asked(blobs, capsys):
         ({"n_clusters": (5, 2)}, r"'n_clusters'.*low <= high.*Got \(5, 2\) instead"),
         ({"n_clusters": (1, 2, 3)}, "'n_clusters'"),
         ({"n_partitions": 0}, r"'n_partitions' parameter .* Got 0 instead"),
-        ({"method": "k-means"}, r"'method' .*'kmeans', 'spectral'.*Got 'k-means' instead"),
+        ({"method": "k-means"}, r"'method' .*'kmeans', 'graph', 'spectral'.*Got 'k-means' instead"),
         ({"method": KMeans}, r"'method' .*instance.*brackets"),
         ({"method": 3}, r"'method' .*Got 3 instead"),
         ({"init": "best"}, r"'init' parameter of base_partitions must be a str among"),
@@ -329,3 +330,24 @@ def test_refusals(blobs, changes, message):
 def test_missing_values_are_refused():
     with pytest.raises(ValueError, match="Input X contains NaN"):
         base_partitions([[1.0, np.nan], [2.0, 3.0]], 2)
+
+
+class TestGraph:
+    def test_finds_clusters_that_are_not_round(self):
+        X, y = make_moons(400, noise=0.05, random_state=0)
+        found = base_partitions(X, 2, 3, method="graph", random_state=0)
+        plain = base_partitions(X, 2, 3, random_state=0)
+        assert all(adjusted_rand_score(y, column) > 0.95 for column in found.T)
+        assert all(adjusted_rand_score(y, column) < 0.6 for column in plain.T)
+
+    def test_subsamples_have_graphs_of_their_own(self):
+        X, y = make_moons(600, noise=0.05, random_state=0)
+        found = base_partitions(X, 2, 4, method="graph", subsample=0.5, random_state=0)
+        assert_array_equal((found >= 0).sum(axis=0), 300)
+        for column in found.T:
+            assert adjusted_rand_score(y[column >= 0], column[column >= 0]) > 0.9
+
+    def test_takes_sparse_tables_and_ranges(self, blobs):
+        found = base_partitions(sparse.csr_array(np.abs(blobs[0])), (2, 6), 5, method="graph", random_state=0)
+        assert found.shape == (len(blobs[0]), 5)
+        assert all(2 <= column.max() + 1 <= 6 for column in found.T)

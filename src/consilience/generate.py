@@ -25,7 +25,8 @@ from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
-from consilience.core.graphs import leading_vectors, neighbour_graph
+from consilience.core.anchors import graph_eigenpairs
+from consilience.core.graphs import neighbour_graph
 
 __all__ = ["SPECTRAL_BANDWIDTHS", "base_partitions"]
 
@@ -247,7 +248,7 @@ def _spectral(X: Any, plan: _Plan) -> NDArray[Any]:
 
 
 def _graph_vectors(X: Any, k: int, seed: int) -> NDArray[np.float64]:
-    return leading_vectors(neighbour_graph(X, _N_NEIGHBOURS, seed), k)
+    return graph_eigenpairs(neighbour_graph(X, _N_NEIGHBOURS, seed), k).vectors
 
 
 def _normalised_kernel(X: Any, bandwidth: float) -> NDArray[np.float64]:

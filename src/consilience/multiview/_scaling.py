@@ -1,0 +1,100 @@
+"""Features of a view brought to a form in which Euclidean distances mean something."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.views import Views
+
+Matrix = Any  # a 2-D float array or a CSR array
+
+# A view without negative entries in which less than this share of the entries is not zero is taken for text.
+_TEXT = 0.1
+
+
+class Scaling(NamedTuple):
+    """What was learned from the rows that a view has, to be applied to these and to new rows."""
+
+    kind: str  # "standard", "tfidf", "l2" or "none"
+    center: np.ndarray | None = None
+    factor: np.ndarray | None = None
+
+    def apply(self, x: Matrix, present: np.ndarray) -> Matrix:
+        """Scaled rows; those that are not present stay zero."""
+        if self.kind == "none":
+            return x
+        if self.kind == "standard":
+            if sp.issparse(x):  # a shift changes no distance, and would fill the matrix
+                return (x @ sp.diags_array(self.factor)).tocsr()
+            return np.where(present[:, None], (x - self.center) * self.factor, 0.0)
+        if self.kind == "tfidf":
+            x = x.log1p() if sp.issparse(x) else np.log1p(x)
+            x = (x @ sp.diags_array(self.factor)).tocsr() if sp.issparse(x) else x * self.factor
+        return unit_norm_rows(x)
+
+
+def learn_scalings(views: Views, normalize: str | None) -> list[Scaling]:
+    """The scaling of every view."""
+    for name, array in zip(views.names, views.arrays, strict=True):
+        if normalize == "tfidf" and array.min() < 0:
+            raise ValueError(
+                f"view {name!r} has negative entries, which normalize='tfidf' cannot take. "
+                "Hint: use normalize='auto' or 'standard'"
+            )
+    return [learn_scaling(array, views.observed[:, v], normalize) for v, array in enumerate(views.arrays)]
+
+
+def scale_views(views: Views, scalings: list[Scaling]) -> list[Matrix]:
+    """The features of every view, scaled."""
+    return [
+        scaling.apply(array, views.observed[:, v])
+        for v, (array, scaling) in enumerate(zip(views.arrays, scalings, strict=True))
+    ]
+
+
+def learn_scaling(x: Matrix, present: np.ndarray, normalize: str | None) -> Scaling:
+    """The scaling of a view, from its present rows.
+
+    "auto" takes views of counts and other sparse views without negative entries for text ("tfidf"), all
+    others as measurements ("standard"), by what they hold and not by how they are stored.
+    """
+    kind = normalize or "none"
+    n = int(present.sum())
+    if kind == "auto":
+        filled = (x.nnz if sp.issparse(x) else np.count_nonzero(x[present])) / (n * x.shape[1])
+        kind = "tfidf" if filled < _TEXT and x.min() >= 0 else "standard"
+    if kind == "tfidf":
+        counts = np.asarray((x != 0).sum(axis=0)).ravel() if sp.issparse(x) else (x != 0).sum(axis=0)
+        return Scaling(kind, factor=np.log((1.0 + n) / (1.0 + counts)) + 1.0)
+    if kind != "standard":
+        return Scaling(kind)
+    rows = x[present]
+    center = np.asarray(rows.mean(axis=0)).ravel()
+    squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows - center)
+    spread = np.asarray(squares.mean(axis=0)).ravel() - (center**2 if sp.issparse(rows) else 0.0)
+    deviation = np.sqrt(np.maximum(spread, 0.0))
+    # A constant feature keeps its scale; so does one whose spread is round-off.
+    constant = deviation <= 1e-10 * np.abs(center)
+    return Scaling(kind, center, 1.0 / np.where(constant | (deviation == 0), 1.0, deviation))
+
+
+def fill_with_mean(x: Matrix, present: np.ndarray) -> Matrix:
+    """The matrix with the mean of the present rows in place of the absent ones."""
+    if present.all():
+        return x
+    mean = np.asarray(x[np.flatnonzero(present)].mean(axis=0)).reshape(1, -1)
+    if sp.issparse(x):
+        absent = sp.csr_array((~present)[:, None].astype(float))
+        return (x + absent @ sp.csr_array(mean)).tocsr()  # absent rows are empty
+    return np.where(present[:, None], x, mean)
+
+
+def unit_norm_rows(x: Matrix) -> Matrix:
+    """Rows of norm one; a row of zeros stays."""
+    squares = x.multiply(x) if sp.issparse(x) else np.square(x)
+    norms = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    inverse = 1.0 / np.where(norms > 0, norms, 1.0)
+    return (sp.diags_array(inverse) @ x).tocsr() if sp.issparse(x) else x * inverse[:, None]

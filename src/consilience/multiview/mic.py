@@ -1,0 +1,263 @@
+"""Multiple incomplete views clustering (MIC): nonnegative factors of the views, drawn to a consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from consilience._sklearn import Interval, fit_context, random_source
+from consilience.multiview._factors import Matrix, nonnegative_views, start_all
+from consilience.multiview._scaling import fill_with_mean
+from consilience.multiview._views import ViewsMixin, cluster_rows
+
+# Steps of a view within a round, as in the authors' program.
+_INNER = 30
+_SMALL = 1e-12
+
+
+class MICResult(NamedTuple):
+    """What `mic` learned."""
+
+    consensus: np.ndarray  # U*
+    factors: list[np.ndarray]  # U_v, instances x clusters
+    bases: list[np.ndarray]  # V_v, features x clusters
+    objective: np.ndarray  # after every round
+    n_iter: int
+    converged: bool
+
+
+def mic(
+    arrays: Sequence[Matrix],
+    weights: np.ndarray,
+    factors: Sequence[np.ndarray],
+    bases: Sequence[np.ndarray],
+    *,
+    alpha: float,
+    beta: float,
+    max_iter: int,
+    tol: float,
+    progress: Callable[[int, float], None] | None = None,
+) -> MICResult:
+    r"""Weighted nonnegative factorisation of every view, with a common factor and sparse rows.
+
+    .. math::
+        \min_{U_v, V_v, U^* \ge 0} \sum_v \|W_v (X_v - U_v V_v^T)\|_F^2 + \alpha \|W_v (U_v - U^*)\|_F^2
+        + \beta \|U_v\|_{2,1}
+
+    Symbols: X_v -> arrays[v], instances in rows, absent ones filled; W_v -> weights[:, v]; U_v -> factors[v];
+    V_v -> bases[v]; U* -> consensus.
+
+    Columns of V_v are scaled to sum one after every step and the scale moved to U_v. That, and nothing else,
+    can raise the objective.
+
+    Cost: entries of the views x clusters for each step; 30 steps a view and round.
+    """
+    us, vs = list(factors), list(bases)
+    squared = np.square(weights)
+    objective: list[float] = []
+    converged = False
+    for iteration in range(max_iter):
+        consensus = _consensus(us, squared)
+        for i, x in enumerate(arrays):
+            us[i], vs[i] = _fit_view(x, squared[:, [i]], us[i], vs[i], consensus, alpha, beta)
+        objective.append(_objective(arrays, weights, us, vs, _consensus(us, squared), alpha, beta))
+        if progress:
+            progress(iteration + 1, objective[-1])
+        if iteration and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-2]):
+            converged = True
+            break
+    return MICResult(consensus, us, vs, np.array(objective), iteration + 1, converged)
+
+
+def _consensus(us: Sequence[np.ndarray], squared: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(us[0])
+    for i, u in enumerate(us):
+        total += squared[:, [i]] * u
+    return total / squared.sum(axis=1, keepdims=True)
+
+
+def _fit_view(
+    x: Matrix,
+    squared: np.ndarray,
+    u: np.ndarray,
+    v: np.ndarray,
+    consensus: np.ndarray,
+    alpha: float,
+    beta: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Multiplicative steps of one view at a fixed consensus."""
+    for _ in range(_INNER):
+        # Rows that the penalty drove to zero have no direction; without a floor they would be divided by.
+        norms = np.maximum(np.linalg.norm(u, axis=1, keepdims=True), _SMALL)
+        up = squared * (x @ v + alpha * consensus)
+        down = squared * (u @ (v.T @ v) + alpha * u) + 0.5 * beta * u / norms
+        u = u * np.sqrt(up / np.maximum(down, _SMALL))
+        weighted = squared * u
+        v = v * np.sqrt((x.T @ weighted) / np.maximum(v @ (u.T @ weighted), _SMALL))
+        sums = v.sum(axis=0)
+        sums = np.where(sums > 0, sums, 1.0)
+        v, u = v / sums, u * sums
+    return u, v
+
+
+def _objective(
+    arrays: Sequence[Matrix],
+    weights: np.ndarray,
+    us: Sequence[np.ndarray],
+    vs: Sequence[np.ndarray],
+    consensus: np.ndarray,
+    alpha: float,
+    beta: float,
+) -> float:
+    total = 0.0
+    for i, (x, u, v) in enumerate(zip(arrays, us, vs, strict=True)):
+        w = weights[:, [i]]
+        total += float(np.square(w * np.asarray(x - u @ v.T)).sum())
+        total += alpha * float(np.square(w * (u - consensus)).sum())
+        total += beta * float(np.linalg.norm(u, axis=1).sum())
+    return total
+
+
+class MIC(ViewsMixin, BaseEstimator):
+    """Multiple incomplete views clustering: nonnegative factors of all views, drawn to a common one.
+
+    Absent instances are filled with the mean of their view and count less the more there are of them. Use
+    it for nonnegative data such as counts, when parts that add up are what you look for. Prefer
+    :class:`APMC` or :class:`NEMO` otherwise; on the data sets measured here they were more accurate.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of columns of the factors.
+    alpha : float, default=0.01
+        Weight of the agreement with the consensus.
+    beta : float, default=0.01
+        Weight of the row sparsity of the factors. It is not free of scale: at 0.1, the
+        value in the paper, the factors of text go to zero.
+    max_iter : int, default=100
+        Limit of rounds over the views.
+    tol : float, default=1e-3
+        Relative change of the objective at which to stop.
+    n_init : int, default=10
+        Number of starts of k-means on the consensus.
+    verbose : int, default=0
+        Print the objective of every round to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts of the factors and of k-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    embedding_ : ndarray of shape (n_instances, n_clusters)
+        The consensus factor.
+    bases_ : list of ndarray of shape (n_features, n_clusters)
+        The basis of every view, columns of sum one.
+    objective_ : ndarray of shape (n_iter,)
+        The objective after every round.
+    n_iter_ : int
+        Number of rounds.
+    n_clusters_ : int
+        Number of clusters found.
+    observed_, view_names_, n_features_per_view_, n_features_in_, index_
+        What was fitted, as in :class:`APMC`.
+
+    Notes
+    -----
+    Features are rescaled to 0..1 and instances to norm one in each view, so negative entries are allowed.
+    The penalty in ``objective_`` is over rows, as in the update and the paper; the authors' program reports
+    it over columns. It stops when the objective settles; their program runs all rounds.
+
+    References
+    ----------
+    W. Shao, L. He, P. S. Yu: Multiple Incomplete Views Clustering via Weighted Nonnegative Matrix
+    Factorization with L2,1 Regularization. ECML PKDD, 2015.
+
+    Examples
+    --------
+    >>> from consilience import MIC
+    >>> from consilience.datasets import make_partial_views
+    >>> data = make_partial_views(missing=0.3, random_state=0)
+    >>> model = MIC(n_clusters=2, random_state=0).fit(data.views)
+    >>> model.embedding_.shape
+    (200, 2)
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        alpha: float = 0.01,
+        beta: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_init: int = 10,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.beta = beta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> MIC:
+        """Cluster the instances.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            One table per view, instances in rows; see :func:`consilience.check_views`.
+        y : ignored
+            There for scikit-learn's interface.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        """
+        views = self._read_views(X, mask)
+        rng = random_source(self.random_state)
+        arrays = [
+            fill_with_mean(x, views.observed[:, v])
+            for v, x in enumerate(nonnegative_views(views, unit_rows=True))
+        ]
+        weights = np.where(views.observed, 1.0, views.observed.mean(axis=0))
+        with threadpool_limits(limits=1):  # the same answer whatever the threads
+            factors, bases = start_all(arrays, self.n_clusters, rng)
+            result = mic(
+                arrays,
+                weights,
+                factors,
+                bases,
+                alpha=self.alpha,
+                beta=self.beta,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=self._progress if self.verbose else None,
+            )
+            found = cluster_rows(result.consensus, self.n_clusters, n_init=self.n_init, rng=rng)
+        self._check_converged(result.converged, self.max_iter)
+        self._answer(found.labels)
+        self.embedding_ = result.consensus
+        self.bases_ = result.bases
+        self.objective_ = result.objective
+        self.n_iter_ = result.n_iter
+        return self

@@ -1,0 +1,256 @@
+"""Two baselines: spectral clustering of concatenated features, and of averaged similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience.multiview._affinity import (
+    Matrix,
+    average_over_views,
+    check_size,
+    normalized_embedding,
+    squared_distances,
+)
+from consilience.multiview._scaling import fill_with_mean, learn_scalings, scale_views
+from consilience.multiview._views import ViewsMixin, cluster_rows, unit_rows
+
+
+class SpectralResult(NamedTuple):
+    """What `spectral_concat` and `spectral_average` learned."""
+
+    labels: np.ndarray
+    embedding: np.ndarray
+    similarity: np.ndarray
+
+
+def spectral_concat(
+    arrays: Sequence[Matrix],
+    observed: np.ndarray,
+    n_clusters: int,
+    *,
+    bandwidth: float | None,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> SpectralResult:
+    r"""SC[C]: one similarity of all features, absent rows filled with the mean of their view.
+
+    .. math:: S_{ij} = \exp\Big(-\sum_v \|x^{(v)}_i - x^{(v)}_j\|^2 / \sigma^2\Big)
+
+    Symbols: sigma -> bandwidth (None: the mean distance).
+    Cost: all pairs of instances, one dense eigenproblem.
+    """
+    filled = [fill_with_mean(x, observed[:, v]) for v, x in enumerate(arrays)]
+    joined = sp.hstack(filled, format="csr") if any(map(sp.issparse, filled)) else np.hstack(filled)
+    similarity = _gaussian(squared_distances(joined), bandwidth)
+    return _cut(similarity, n_clusters, n_init, rng)
+
+
+def spectral_average(
+    arrays: Sequence[Matrix],
+    observed: np.ndarray,
+    n_clusters: int,
+    *,
+    bandwidth: float | None,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> SpectralResult:
+    r"""SC[A]: the mean of the views' similarities over the views that have both instances of a pair.
+
+    .. math:: S_{ij} = \frac{1}{|V_{ij}|} \sum_{v \in V_{ij}} \exp(-\|x^{(v)}_i - x^{(v)}_j\|^2 / \sigma_v^2)
+
+    Symbols: sigma_v -> bandwidth (None: the mean distance in the view); V_ij -> views with both; S = 0 where
+    there is none.
+    Cost: all pairs of instances for each view, one dense eigenproblem.
+    """
+    blocks = (
+        _gaussian(squared_distances(x[np.flatnonzero(observed[:, v])]), bandwidth)
+        for v, x in enumerate(arrays)
+    )
+    similarity = average_over_views(blocks, observed, fill_with_mean=False)
+    return _cut(similarity, n_clusters, n_init, rng)
+
+
+def _gaussian(squared: np.ndarray, bandwidth: float | None) -> np.ndarray:
+    sigma = bandwidth or float(np.sqrt(squared).mean()) or 1.0
+    return np.exp(-squared / sigma**2)
+
+
+def _cut(similarity: np.ndarray, n_clusters: int, n_init: int, rng: np.random.RandomState) -> SpectralResult:
+    _, vectors = normalized_embedding(similarity, n_clusters)
+    embedding = unit_rows(vectors)
+    found = cluster_rows(embedding, n_clusters, n_init=n_init, rng=rng)
+    return SpectralResult(found.labels, embedding, similarity)
+
+
+class _Spectral(ViewsMixin, BaseEstimator):
+    """What the two baselines share: parameters and the order of things."""
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"mean_distance"})],
+        "normalize": [StrOptions({"auto", "standard", "tfidf", "l2"}), None],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        bandwidth: float | str = "mean_distance",
+        normalize: str | None = "auto",
+        n_init: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.bandwidth = bandwidth
+        self.normalize = normalize
+        self.n_init = n_init
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> _Spectral:
+        """Cluster the instances.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            One table per view, instances in rows; see :func:`consilience.check_views`.
+        y : ignored
+            There for scikit-learn's interface.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        """
+        views = self._read_views(X, mask)
+        check_size(views.n_instances, type(self).__name__)
+        with threadpool_limits(limits=1):  # the same answer whatever the threads
+            result = self._solve(
+                scale_views(views, learn_scalings(views, self.normalize)),
+                views.observed,
+                self.n_clusters,
+                bandwidth=None if isinstance(self.bandwidth, str) else float(self.bandwidth),
+                n_init=self.n_init,
+                rng=random_source(self.random_state),
+            )
+        self._answer(result.labels)
+        self.affinity_ = result.similarity
+        self.embedding_ = result.embedding
+        return self
+
+
+class SpectralConcat(_Spectral):
+    """Spectral clustering of all features side by side, absent rows filled with the mean of their view.
+
+    The baseline that every other method has to beat. Use it for complete views whose features may be mixed;
+    with absent rows the filled-in means look alike and become a cluster of their own.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    bandwidth : "mean_distance" or float, default="mean_distance"
+        Width of the Gaussian similarity: the mean distance of all pairs, or a number.
+    normalize : {"auto", "standard", "tfidf", "l2"} or None, default="auto"
+        How the features of a view are prepared, as in :class:`APMC`.
+    n_init : int, default=10
+        Number of starts of k-means.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts of k-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    affinity_ : ndarray of shape (n_instances, n_instances)
+        The similarity.
+    embedding_ : ndarray of shape (n_instances, n_clusters)
+        Leading eigenvectors of the normalised similarity, rows of norm one.
+    n_clusters_ : int
+        Number of clusters found.
+    observed_, view_names_, n_features_per_view_, n_features_in_, index_
+        What was fitted, as in :class:`APMC`.
+
+    Notes
+    -----
+    The paper does not say how absent rows are filled, and takes a width of 1 after its normalisation.
+
+    References
+    ----------
+    J. Guo, J. Ye: Anchors Bring Ease: An Embarrassingly Simple Approach to Partial Multi-view Clustering.
+    AAAI, 2019 (there SC[C]).
+
+    Examples
+    --------
+    >>> from consilience import SpectralConcat
+    >>> from consilience.datasets import make_partial_views
+    >>> data = make_partial_views(random_state=0)
+    >>> model = SpectralConcat(n_clusters=2, random_state=0).fit(data.views)
+    >>> model.affinity_.shape
+    (200, 200)
+    """
+
+    _solve = staticmethod(spectral_concat)
+
+
+class SpectralAverage(_Spectral):
+    """Spectral clustering of the mean of the views' similarities.
+
+    A baseline that needs no filling: a pair is compared in the views that have both instances. Use it for
+    some thousand instances with few absent rows; :class:`NEMO` does the same with neighbourhoods instead of
+    one width for all, and better.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    bandwidth : "mean_distance" or float, default="mean_distance"
+        Width of the Gaussian similarity: the mean distance in each view, or a number.
+    normalize : {"auto", "standard", "tfidf", "l2"} or None, default="auto"
+        How the features of a view are prepared, as in :class:`APMC`.
+    n_init : int, default=10
+        Number of starts of k-means.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts of k-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    affinity_ : ndarray of shape (n_instances, n_instances)
+        The similarity.
+    embedding_ : ndarray of shape (n_instances, n_clusters)
+        Leading eigenvectors of the normalised similarity, rows of norm one.
+    n_clusters_ : int
+        Number of clusters found.
+    observed_, view_names_, n_features_per_view_, n_features_in_, index_
+        What was fitted, as in :class:`APMC`.
+
+    Notes
+    -----
+    The mean is over the views that have both instances, not over all views; a pair that no view has gets
+    zero. The paper takes a width of 1 after its normalisation.
+
+    References
+    ----------
+    J. Guo, J. Ye: Anchors Bring Ease: An Embarrassingly Simple Approach to Partial Multi-view Clustering.
+    AAAI, 2019 (there SC[A]).
+
+    Examples
+    --------
+    >>> from consilience import SpectralAverage
+    >>> from consilience.datasets import make_partial_views
+    >>> data = make_partial_views(random_state=0)
+    >>> model = SpectralAverage(n_clusters=2, random_state=0).fit(data.views)
+    >>> model.affinity_.shape
+    (200, 200)
+    """
+
+    _solve = staticmethod(spectral_average)
