@@ -31,6 +31,7 @@ _HOME = {
     "MKKMIK": "multiview",
     "OSLFIMVC": "multiview",
     "DAL": "consensus",
+    "ACMK": "consensus",
     "PCE": "consensus",
     "SPCE": "consensus",
     "LWEA": "consensus",
