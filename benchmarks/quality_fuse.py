@@ -119,9 +119,10 @@ def by_ratio(found, table_name):
 
 def by_pool(found, table_name, ratio):
     """A row per method, a column per pool."""
+    pools = _by_pool(found, table_name, ratio, "fuse")
     for method in METHODS:
         means = _by_pool(found, table_name, ratio, method)
-        yield {"method": method, **{pool: f"{mean:.3f}" for pool, mean in means.items()}}
+        yield {"method": method, **{pool: f"{means[pool]:.3f}" if pool in means else "" for pool in pools}}
 
 
 def _by_pool(found, table_name, ratio, method):
