@@ -1,6 +1,7 @@
 """What holds for every estimator: scikit-learn's checks and the house's own."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -90,6 +92,16 @@ class TestLabelMethod:
         model = build(name, settings, n_clusters="auto").fit(base)
         assert model.n_clusters_ == model.cluster_count_.n_clusters == 3
         assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+    def test_groups_that_share_no_instance_are_named(self, name, settings, clear):
+        _, base = clear
+        apart = np.where((np.arange(120) < 60)[:, None] == (np.arange(4) < 2), base[:, :4], -1)
+        apart[(apart < 0).all(axis=1)] = np.where(np.arange(4) < 2, 0, -1)
+        table = dict(zip("abcd", apart.T, strict=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            with pytest.warns(UserWarning, match=r"share no instance: 'a', 'b' \| 'c', 'd'. .* Hint"):
+                build(name, settings).fit(table)
 
     def test_part_of_a_table_is_a_table(self, name, settings, clear):
         """Clusters without a member and clusterings without a label do no harm."""

@@ -308,7 +308,7 @@ class TestFuseViews:
     def test_views_that_share_no_instance_are_refused(self):
         X = np.random.default_rng(0).normal(size=(40, 2))
         mask = np.repeat([[True, False], [False, True]], 20, axis=0)
-        with pytest.raises(ValueError, match="Hint"):
+        with pytest.raises(ValueError, match=r"no instance links the views 'view0' to 'view1': .* Hint"):
             fuse_views([X, X], 2, mask=mask, n_partitions=2)
 
     def test_wrong_settings(self):
@@ -317,6 +317,8 @@ class TestFuseViews:
             fuse_views([X], 2, n_partitions=0)
         with pytest.raises(ValueError, match="'method' parameter of base_partitions"):
             fuse_views([X], 2, clusterer="forest")
+        with pytest.raises(ValueError, match="Got 'APMC' instead"):
+            fuse_views([X], 2, method="APMC")
 
     def test_tiny_views_get_few_clusters(self):
         X = np.random.default_rng(0).normal(size=(5, 2))

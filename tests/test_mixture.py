@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import MixtureConsensus, Partitions, datasets
-from consilience.consensus import mixture as module
-from consilience.consensus.mixture import _maximise, _shares, mixture
+from consilience.consensus.mixture import _maximise, mixture
+from consilience.core import profiles
+from consilience.core.profiles import label_shares
 from consilience.metrics import normalized_mutual_info_score
 from tests.oracles.mixture import plain_step
 from tests.planted import planted
@@ -58,7 +59,7 @@ def test_a_step_is_a_plain_step(missing):
     pi = rng.dirichlet(np.ones(3))
     theta = np.vstack([rng.dirichlet(np.ones(3), size=3).T for _ in range(5)])
     w = counts.astype(float)
-    shares = _shares(codes, table.offsets, w)
+    shares = label_shares(codes, table.offsets, w)
     one = _maximise(codes, w, table.offsets, shares, pi, theta, 0.1, 1, 0.0, None)
     r, objective, new_pi, new_theta = plain_step(base, pi, as_dicts(theta, table), 0.1)
     assert_allclose(one.membership[inverse], r, atol=1e-12)
@@ -128,7 +129,7 @@ def test_best_start_is_kept():
 def test_starts_on_a_sample_find_what_all_rows_find(monkeypatch):
     truth, base = planted(3000, 8, 4, noise=0.2, missing=0.3, seed=0)
     whole = MixtureConsensus(4, random_state=0).fit(base)
-    monkeypatch.setattr(module, "_SAMPLE_ROWS", 200)
+    monkeypatch.setattr(profiles, "_SAMPLE_ROWS", 200)
     sampled = MixtureConsensus(4, random_state=0).fit(base)
     assert len(whole.partitions_.distinct.counts) > 200
     assert sampled.n_iter_ > whole.n_iter_  # all rows have something left to do

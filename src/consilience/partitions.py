@@ -210,8 +210,9 @@ class Partitions:
         if len(empty):
             raise ValueError(
                 f"no base clustering saw {rows_text(empty, self.index)}. "
-                "Hint: remove these instances, or choose what to do with them by the estimator's "
-                "'unobserved' parameter ('noise' or 'largest'); if -1 stands for noise instead of missing, "
+                "Hint: remove these instances, or choose what to do with them by the "
+                "'unobserved' parameter of fuse or of the estimator ('noise' or 'largest'); if -1 stands for "
+                "noise instead of missing, "
                 'read the table with Partitions.of(labels, negative="noise").'
             )
 

@@ -1,19 +1,57 @@
 """Labels in, one partition out. One method is one file; ``__all__`` is the registry."""
 
 from consilience.consensus.acmk import ACMK
+from consilience.consensus.bce import BCE
+from consilience.consensus.ceshl import CESHL
+from consilience.consensus.cspa import CSPA
 from consilience.consensus.dal import DAL
+from consilience.consensus.drec import DREC
+from consilience.consensus.eac import EAC
+from consilience.consensus.eccms import ECCMS
+from consilience.consensus.ecpcs import ECPCS
+from consilience.consensus.hbgf import HBGF
+from consilience.consensus.hgpa import HGPA
+from consilience.consensus.kc import KC
+from consilience.consensus.kcc import KCC
 from consilience.consensus.lwea import LWEA
 from consilience.consensus.lwgp import LWGP
+from consilience.consensus.mcla import MCLA
 from consilience.consensus.mixture import MixtureConsensus
+from consilience.consensus.nmfc import NMFC
 from consilience.consensus.pce import PCE
+from consilience.consensus.pta import PTA
+from consilience.consensus.ptgp import PTGP
+from consilience.consensus.rce import RCE
+from consilience.consensus.sec import SEC
 from consilience.consensus.spce import SPCE
+from consilience.consensus.trce import TRCE
+from consilience.consensus.usenc import USENC
 
 __all__ = [
     "ACMK",
+    "BCE",
+    "CESHL",
+    "CSPA",
     "DAL",
+    "DREC",
+    "EAC",
+    "ECCMS",
+    "ECPCS",
+    "HBGF",
+    "HGPA",
+    "KC",
+    "KCC",
     "LWEA",
     "LWGP",
+    "MCLA",
+    "NMFC",
     "PCE",
+    "PTA",
+    "PTGP",
+    "RCE",
+    "SEC",
     "SPCE",
+    "TRCE",
+    "USENC",
     "MixtureConsensus",
 ]

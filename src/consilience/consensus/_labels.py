@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from consilience._sklearn import Interval, StrOptions
 from consilience.diagnostics import (
+    base_groups,
     choose_n_clusters,
     confidence,
     gather_evidence,
@@ -51,6 +52,7 @@ class LabelsMixin(ClusterMixin):
         if hasattr(X, "shape"):
             validate_data(self, X, skip_check_array=True, reset=True)
         self.n_features_in_ = partitions.n_columns
+        _warn_unlinked(partitions)
         n_seen = int(partitions.seen.sum())
         if self.n_clusters != "auto" and self.n_clusters > n_seen:
             raise ValueError(
@@ -155,6 +157,19 @@ class LabelsMixin(ClusterMixin):
 
     def _progress(self, iteration: int, objective: float) -> None:
         print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+
+
+def _warn_unlinked(partitions: Partitions) -> None:
+    groups = base_groups(partitions)
+    if len(groups) > 1:
+        names = " | ".join(", ".join(map(repr, group[:5])) + ", ..." * (len(group) > 5) for group in groups)
+        warnings.warn(
+            f"the base clusterings fall into {len(groups)} groups that share no instance: {names}. Their "
+            "clusters are matched without evidence. Hint: add a base clustering that saw instances of "
+            "several groups, or merge each group on its own.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def by_size(labels: np.ndarray, counts: np.ndarray, n_clusters: int) -> np.ndarray:

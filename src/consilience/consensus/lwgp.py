@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.core.certainty import certainty
-from consilience.core.discretize import fill_empty_clusters, spectral_rotation
-from consilience.core.spectral import left_singular_vectors
-from consilience.core.tables import gather, scatter
+from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.partitions import Partitions
 
 # The certainties need a table of all pairs of base clusters, which beyond this many would not fit in memory.
@@ -57,55 +52,9 @@ def lwgp(
     """
     w = counts.astype(float)
     q = certainty(codes, counts, offsets, theta)
-    degree = gather(codes, offsets, q[:, None])[:, 0]
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
-    scale = np.sqrt(q / sizes)
-    width = min(n_clusters, len(w), len(q))
-    h = left_singular_vectors(codes, offsets, w / degree, width, scale)
-    # h is the instances' part of the eigenvectors times sqrt(D_x); the lengths of rows are dropped anyway.
-    h *= np.linalg.norm(scale[:, None] * scatter(codes, offsets, w / degree, h), axis=0)
-    norms = np.linalg.norm(h, axis=1)
-    unit = h / np.maximum(norms, 1e-12 * norms.max())[:, None]
-    if discretize == "rotation":
-        labels, fit = _rotate(unit, w, n_clusters, n_init, rng)
-    else:
-        labels, fit = _k_means(unit, norms, w, n_clusters, n_init, rng)
-    return LWGPResult(fill_empty_clusters(labels, fit, n_clusters), unit, q)
-
-
-def _k_means(
-    unit: np.ndarray,
-    norms: np.ndarray,
-    w: np.ndarray,
-    n_clusters: int,
-    n_init: int,
-    rng: np.random.RandomState,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of the rows, and how near each is to its centre.
-
-    Starts are drawn by place in the order of row norms, which neither a new order of instances nor new names
-    of labels nor a rotation of the embedding changes.
-    """
-    order = np.argsort(np.round(norms / norms.max(), 9), kind="stable")
-    model = KMeans(n_clusters, n_init=n_init, max_iter=100, random_state=rng)
-    with warnings.catch_warnings():
-        # Rows with different labels may have equal embeddings; empty clusters are filled afterwards.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(unit[order], sample_weight=w[order])
-    labels = np.empty(len(order), dtype=np.intp)
-    labels[order] = model.labels_
-    difference = unit - model.cluster_centers_[labels]
-    return labels, -np.einsum("pd,pd->p", difference, difference)
-
-
-def _rotate(
-    unit: np.ndarray, w: np.ndarray, n_clusters: int, n_init: int, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels by spectral rotation, and the score of each row's label."""
-    # More clusters than base clusters: the directions that are left out hold nothing.
-    wide = np.pad(unit, ((0, 0), (0, n_clusters - unit.shape[1])))
-    found = spectral_rotation(wide, w, n_init=n_init, rng=rng)
-    return found.labels, (wide @ found.rotation)[np.arange(len(wide)), found.labels]
+    h = bipartite_embedding(codes, offsets, w, q, n_clusters)
+    labels, unit = cut_embedding(h, w, n_clusters, discretize=discretize, n_init=n_init, rng=rng)
+    return LWGPResult(labels, unit, q)
 
 
 class LWGP(LabelsMixin, BaseEstimator):

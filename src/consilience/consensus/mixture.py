@@ -17,13 +17,9 @@ from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.discretize import fill_empty_clusters
-from consilience.core.tables import cross, gather, rows_per_block, scatter
+from consilience.core.profiles import first_profiles, label_shares, sample_rows
+from consilience.core.tables import cross, rows_per_block
 from consilience.partitions import Partitions
-
-# Starts are compared on at most this many rows; the best one goes on with all of them.
-_SAMPLE_ROWS = 5_000
-# How much of a first profile is the row that it starts from; the rest is the average row.
-_OWN = 0.9
 
 
 class MixtureResult(NamedTuple):
@@ -68,17 +64,17 @@ def mixture(
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
     w = counts.astype(float)
-    shares = _shares(codes, offsets, w)
+    shares = label_shares(codes, offsets, w)
     if start is not None:
         pi = np.bincount(start, weights=w, minlength=n_clusters) / w.sum()
         theta = _update_profiles(cross(codes, offsets, start, w, n_clusters), offsets, shares, prior)
         return _maximise(codes, w, offsets, shares, pi, theta, prior, max_iter, tol, progress)
-    order = np.argsort(np.round(gather(codes, offsets, np.log(shares)[:, None])[:, 0], 9), kind="stable")
-    sample, weights = _sample(codes, w, order)
+    drawn, weights = sample_rows(codes, offsets, w, shares)
+    sample = codes[drawn]
 
     def on_sample() -> MixtureResult:
         pi = np.full(n_clusters, 1.0 / n_clusters)
-        theta = _first_profiles(sample, weights, offsets, shares, n_clusters, rng)
+        theta = first_profiles(sample, weights, offsets, shares, n_clusters, rng)
         return _maximise(sample, weights, offsets, shares, pi, theta, prior, max_iter, tol, None)
 
     best = min((on_sample() for _ in range(n_init)), key=lambda found: found.objective[-1])
@@ -152,55 +148,6 @@ def _update_profiles(sums: np.ndarray, offsets: np.ndarray, shares: np.ndarray, 
     """theta_ci(l): members of c with label l over members of c that base i saw, prior included."""
     seen = np.add.reduceat(sums, offsets[:-1], axis=0) + prior
     return (sums + prior * shares[:, None]) / np.repeat(seen, np.diff(offsets), axis=0)
-
-
-def _shares(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """f_i(l): in which shares each base gives its labels."""
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
-    return sizes / np.repeat(np.add.reduceat(sizes, offsets[:-1]), np.diff(offsets))
-
-
-def _sample(codes: np.ndarray, w: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows in an order that follows from values, thinned out evenly where there are many, and weights.
-
-    Drawing from such an order finds the same rows when instances are shuffled or labels renamed.
-    """
-    if len(w) <= _SAMPLE_ROWS:
-        return codes[order], w[order]
-    reach = np.cumsum(w[order])
-    places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
-    found = order[np.searchsorted(reach, places, side="right")]
-    return codes[found], np.full(_SAMPLE_ROWS, reach[-1] / _SAMPLE_ROWS)
-
-
-def _first_profiles(
-    codes: np.ndarray,
-    w: np.ndarray,
-    offsets: np.ndarray,
-    shares: np.ndarray,
-    n_clusters: int,
-    rng: np.random.RandomState,
-) -> np.ndarray:
-    """Profiles around rows that differ: each row is drawn by how far it is from those drawn before.
-
-    Far is the share of labels that differ, among the bases that saw both rows and one more, which differs.
-    """
-    distance = np.ones(len(codes))
-    profiles = np.empty((len(shares), n_clusters))
-    for c in range(n_clusters):
-        reach = np.cumsum(w * distance**2)
-        if reach[-1] <= 0.0:
-            reach = np.cumsum(w)
-        seed = codes[np.searchsorted(reach, rng.random_sample() * reach[-1], side="right")]
-        together = (codes >= 0) & (seed >= 0)
-        agree = ((codes == seed) & together).sum(axis=1)
-        distance = np.minimum(distance, 1.0 - agree / (together.sum(axis=1) + 1.0))
-        distance[(codes == seed).all(axis=1)] = 0.0
-        profiles[:, c] = shares
-        seen = seed >= 0
-        profiles[np.repeat(seen, np.diff(offsets)), c] *= 1.0 - _OWN
-        profiles[(offsets[:-1] + seed)[seen], c] += _OWN
-    return profiles
 
 
 class MixtureConsensus(LabelsMixin, BaseEstimator):

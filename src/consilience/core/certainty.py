@@ -33,7 +33,12 @@ def certainty(codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, theta:
 
 
 def certain_coassociation(
-    codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, certainties: np.ndarray
+    codes: np.ndarray,
+    counts: np.ndarray,
+    offsets: np.ndarray,
+    certainties: np.ndarray,
+    *,
+    diagonal: float | None = 1.0,
 ) -> np.ndarray:
     r"""Share of agreement of two rows, each shared cluster counting by its certainty; dense.
 
@@ -43,7 +48,8 @@ def certain_coassociation(
     :math:`\mu`, takes part in every share: without it, two rows that were seen together once and agreed
     would be as alike as two rows on which all bases agree, and two rows never seen together would have no
     share at all. The constants a and b, which no average linkage notices, make S the locally weighted
-    co-association (LWCA) where nothing is missing. The diagonal is one.
+    co-association (LWCA) where nothing is missing. `diagonal` None leaves there what two instances of
+    the same row have in common.
 
     Symbols: c_i(p) -> codes[p, i] (-1 = missing); q -> certainties, in the order of `offsets`.
     Cost: rows^2 x bases comparisons.
@@ -62,6 +68,8 @@ def certain_coassociation(
     run_blocks(
         lambda rows: _agree(codes, values, scale, shift, rows.start, rows.stop, out), n_rows, block_rows=_ROWS
     )
+    if diagonal is not None:
+        np.fill_diagonal(out, diagonal)
     return out
 
 
@@ -78,4 +86,3 @@ def _agree(codes, values, scale, shift, start, stop, out):  # type: ignore[no-un
                     if codes[p, i] == codes[r, i]:
                         total += values[p, i]
             out[p, r] = scale[together] * total + shift[together]
-        out[p, p] = 1.0

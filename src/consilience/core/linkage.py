@@ -1,4 +1,4 @@
-"""Exact average linkage of weighted rows."""
+"""Exact average and single linkage of weighted rows."""
 
 import numpy as np
 from numba import njit
@@ -33,6 +33,39 @@ def average_linkage(similarity: np.ndarray, weights: np.ndarray) -> np.ndarray:
     sizes = weights.astype(float)
     _chain(similarity, sizes, order, _TIE * scale, pairs, heights)
     return _sorted_merges(pairs, heights, weights, scale)
+
+
+def single_linkage(similarity: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Merge the two clusters with the most similar pair of rows until one is left.
+
+    The merges have the form of `average_linkage`. They are the edges of a maximum spanning tree, the most
+    similar first; weights only count members, and break ties as there.
+
+    Symbols: as `average_linkage`; the similarities are left as they are.
+    Cost: rows^2 time by Prim's algorithm, no memory beside `similarity`.
+    """
+    n_rows = len(similarity)
+    if n_rows < 2:
+        return np.empty((0, 4))
+    scale = max(float(similarity.max()), -float(similarity.min()), np.finfo(float).tiny)
+    order = _order(similarity, weights, scale)
+    pairs, heights = np.empty((n_rows - 1, 2), dtype=np.int64), np.empty(n_rows - 1)
+    _spanning_tree(similarity, order, _TIE * scale, pairs, heights)
+    by_height = np.argsort(-np.round(heights / scale, 11), kind="stable")
+    parent = np.arange(n_rows)
+    slots = np.empty_like(pairs)  # a cluster lives in the slot of the first of its rows to be merged
+    for t in by_height.tolist():
+        roots = [_root(parent, row) for row in pairs[t].tolist()]
+        slots[t] = roots
+        parent[roots[1]] = roots[0]
+    return _sorted_merges(slots, heights, weights, scale)
+
+
+def _root(parent: np.ndarray, row: int) -> int:
+    while parent[row] != row:
+        parent[row] = parent[parent[row]]
+        row = int(parent[row])
+    return row
 
 
 def cut(merges: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -122,3 +155,27 @@ def _chain(s, sizes, order, tie, pairs, heights):  # type: ignore[no-untyped-def
                 value = s[kept, other] + share * (s[gone, other] - s[kept, other])
                 s[kept, other] = value
                 s[other, kept] = value
+
+
+@njit(nogil=True, cache=True)
+def _spanning_tree(s, order, tie, pairs, heights):  # type: ignore[no-untyped-def]
+    """Prim's algorithm from the first row of `order`; ties go to the row that comes first in it."""
+    n_rows = len(order)
+    link = np.full(n_rows, order[0])  # the nearest row of the tree
+    near = np.empty(n_rows)
+    outside = np.ones(n_rows, dtype=np.bool_)
+    outside[order[0]] = False
+    for r in range(n_rows):
+        near[r] = s[order[0], r]
+    for t in range(n_rows - 1):
+        new = -1
+        for r in range(n_rows):
+            row = order[r]
+            if outside[row] and (new < 0 or near[row] > near[new] + tie):
+                new = row
+        pairs[t, 0], pairs[t, 1], heights[t] = link[new], new, near[new]
+        outside[new] = False
+        for row in range(n_rows):
+            if outside[row] and s[new, row] > near[row]:
+                near[row] = s[new, row]
+                link[row] = new

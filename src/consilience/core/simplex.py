@@ -29,3 +29,36 @@ def minimize_quadratic(gram: np.ndarray, linear: np.ndarray) -> np.ndarray:
         raise RuntimeError(f"the quadratic program of the weights failed (daqp exit flag {flag})")
     weights = np.maximum(solution, 0.0)
     return weights / weights.sum()
+
+
+def project_rows(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    r"""Nearest rows on the simplex, where entry j stands for ``weights[j]`` equal entries.
+
+    .. math:: \min_x \; \sum_j w_j (x_j - v_j)^2 \quad s.t. \; x \ge 0, \; \sum_j w_j x_j = 1
+
+    Symbols: v -> a row of `matrix`; w -> weights.
+    Cost: a sort of every row.
+    """
+    order = np.argsort(-matrix, axis=1)
+    sorted_rows = np.take_along_axis(matrix, order, axis=1)
+    sizes = np.cumsum(weights[order], axis=1)
+    shift = (np.cumsum(weights[order] * sorted_rows, axis=1) - 1.0) / sizes
+    last = np.maximum((sorted_rows > shift).sum(axis=1) - 1, 0)
+    return np.maximum(matrix - shift[np.arange(len(matrix)), last][:, None], 0.0)
+
+
+def minimize_in_box(quadratic: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    r"""The minimiser of a strictly convex quadratic with all entries in 0..1.
+
+    .. math:: \min_x \; x^T Q x - 2 f^T x \quad s.t. \; 0 \le x \le 1
+
+    Symbols: Q -> quadratic; f -> linear.
+    """
+    m = len(linear)
+    nothing, kind = np.zeros((0, m)), np.zeros(m, dtype=np.int32)
+    solution, _, flag, _ = daqp.solve(
+        np.ascontiguousarray(quadratic), -linear, nothing, np.ones(m), np.zeros(m), kind
+    )
+    if flag < 1:  # pragma: no cover - the problem is feasible and strictly convex
+        raise RuntimeError(f"the quadratic program in the box failed (daqp exit flag {flag})")
+    return np.clip(solution, 0.0, 1.0)

@@ -143,7 +143,7 @@ def fuse_partitions(
         margin = margin_of(known, k) if margin is None else margin
         choice = _choose(known, k, margin, unobserved, seed, verbose)
     else:
-        model = _named(method, k, unobserved, seed)
+        model = named_method(method, k, unobserved, seed)
         given = known if isinstance(model, LabelsMixin) else known.codes
         choice = _Choice(model.fit(given), type(model).__name__, "It was asked for.")
     found = np.asarray(choice.model.labels_)
@@ -185,7 +185,7 @@ def candidates(
 ) -> Iterator[tuple[str, Any]]:
     """Name and fitted model of every candidate, each followed by what the mixture makes of it."""
     for name in names:
-        model = _named(name, k, unobserved, seed).fit(table)
+        model = named_method(name, k, unobserved, seed).fit(table)
         yield name, model
         if name != "MixtureConsensus":
             yield f"{name}, polished", _polished(table, model, unobserved)
@@ -193,7 +193,7 @@ def candidates(
 
 def _again(table: Partitions, k: int, name: str, unobserved: str, seed: int) -> Any:
     """The winner of the sample on the whole table."""
-    model = _named(name.removesuffix(", polished"), k, unobserved, seed).fit(table)
+    model = named_method(name.removesuffix(", polished"), k, unobserved, seed).fit(table)
     return _polished(table, model, unobserved) if name.endswith(", polished") else model
 
 
@@ -252,7 +252,7 @@ def _feasible(k: int, table: Partitions) -> int:
     return min(k, n_rows)
 
 
-def _named(method: Any, k: int, unobserved: str, seed: int) -> Any:
+def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
     """An estimator by its name, or a clone of the given one, set up for this table."""
     if isinstance(method, str):
         rooms = {name.lower(): getattr(consensus, name) for name in consensus.__all__}

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 
 from consilience._sklearn import Interval, check_parameter, random_source
-from consilience.fusion.labels import check_n_clusters, count_clusters, fuse_partitions
+from consilience.fusion.labels import check_n_clusters, count_clusters, fuse_partitions, named_method
 from consilience.fusion.result import Fusion
 from consilience.generate import base_partitions
 from consilience.partitions import MISSING, Partitions
@@ -89,7 +90,10 @@ def fuse_views(
         "n_partitions", n_partitions, Interval(Integral, 1, None, closed="left"), "fuse_views", hint="use 20"
     )
     rng = random_source(random_state)
+    if not (isinstance(method, str) and method.lower() == "auto"):
+        named_method(method, 1, "error", 0)  # a wrong name is an error before the views are clustered
     table = check_views(views, mask=mask, on=on)
+    _require_linked(table)
     count = None
     if n_clusters == "auto":
         first = _cluster_views(table, _RANGE, clusterer, n_partitions, n_jobs, rng, verbose)
@@ -100,6 +104,20 @@ def fuse_views(
     # All base clusterings have the same range of numbers around the wanted one: agreement is a good guide.
     found = fuse_partitions(partitions, k, method, "error", rng, verbose, 0.0)
     return Fusion(found.labels, partitions, found.method, found.reason, found.model, found.candidates, count)
+
+
+def _require_linked(views: Views) -> None:
+    seen = views.observed.astype(float)
+    n_groups, group = connected_components(seen.T @ seen > 0, directed=False)
+    if n_groups > 1:
+        first, other = (
+            ", ".join(repr(name) for name, g in zip(views.names, group, strict=True) if (g == 0) == here)
+            for here in (True, False)
+        )
+        raise ValueError(
+            f"no instance links the views {first} to {other}: their clusters cannot be matched. "
+            "Hint: add a view or instances that both sides have, or cluster each side on its own."
+        )
 
 
 def _cluster_views(

@@ -1,0 +1,104 @@
+"""Cuts into clusters of nearly equal sizes, by the partitioners of the extra ``graphs``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._optional import optional_import
+from consilience._sklearn import StrOptions
+
+BALANCE = [StrOptions({"free", "equal"})]
+
+# The partitioners count in 32 bits: all edge weights together must stay below.
+_MOST = 2**30
+# Fractions become whole numbers in steps of one thousandth of the largest.
+_STEPS = 1000
+# How much larger than the mean a cluster may be: METIS's own tolerance, for both.
+_IMBALANCE = 0.03
+
+
+class Cut(NamedTuple):
+    """Labels, what made them, and why it was not what was asked for."""
+
+    labels: np.ndarray
+    partitioner: str
+    note: str
+
+
+def cut_by(
+    balance: str, free: Callable[[], np.ndarray], partitioner: str, equal: Callable[[], np.ndarray]
+) -> Cut:
+    """The free cut, or that of a partitioner where equal sizes are asked for and it is installed."""
+    if balance == "free":
+        return Cut(free(), "spectral", "")
+    try:
+        return Cut(equal(), partitioner, "")
+    except ImportError as error:
+        return Cut(free(), "spectral", f"sizes are not balanced, a spectral cut was taken: {error}")
+
+
+def metis(
+    graph: sp.csr_array, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Parts of a symmetric weighted graph with little weight between them, of nearly equal node weight.
+
+    Cost: linear in the links.
+    """
+    pymetis = optional_import("pymetis", needed_for="balance='equal'", extra="graphs")
+    links = sp.csr_array(graph, copy=True)
+    links.setdiag(0)
+    links.data = _whole(links.data)
+    links.eliminate_zeros()
+    if n_clusters == 1 or not links.nnz:
+        return np.arange(len(weights)) % n_clusters
+    found = pymetis.part_graph(
+        n_clusters,
+        pymetis.CSRAdjacency(links.indptr.astype(np.int32), links.indices.astype(np.int32)),
+        vweights=weights.astype(np.int32),
+        eweights=links.data.astype(np.int32),
+        options=pymetis.Options(seed=int(rng.randint(2**31 - 1))),
+    )
+    return np.asarray(found.vertex_part, dtype=np.intp)
+
+
+def kahypar(
+    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Parts of the hypergraph of base clusters that cut few of them, of nearly equal node weight.
+
+    A base cluster in b parts costs b - 1.
+
+    Cost: linear in the labels.
+    """
+    package = optional_import("mtkahypar", needed_for="balance='equal'", extra="graphs")
+    edges = [
+        members.tolist()
+        for i in range(codes.shape[1])
+        for label in range(int(offsets[i + 1] - offsets[i]))
+        if len(members := np.flatnonzero(codes[:, i] == label)) > 1
+    ]
+    if n_clusters == 1 or not edges:
+        return np.arange(len(weights)) % n_clusters
+    # One thread and the deterministic preset: the same seed, the same answer.
+    library = package.initialize(1, False)
+    package.set_seed(int(rng.randint(2**31 - 1)))
+    context = library.context_from_preset(package.PresetType.DETERMINISTIC)
+    context.set_partitioning_parameters(n_clusters, _IMBALANCE, package.Objective.KM1)
+    context.logging = False
+    graph = library.create_hypergraph(
+        context, len(weights), len(edges), edges, weights.astype(int).tolist(), [1] * len(edges)
+    )
+    return np.asarray(graph.partition(context).get_partition(), dtype=np.intp)
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    """Link weights as whole numbers that 32 bits can add up."""
+    if not values.any():
+        return values.astype(np.int64)
+    if np.any(values != np.round(values)):
+        values = values * (_STEPS / values.max())
+    return np.floor(values * min(1.0, _MOST / values.sum())).astype(np.int64)

@@ -1,0 +1,270 @@
+"""Ensemble clustering by propagating cluster-wise similarities (ECPCS): walks between base clusters."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
+from consilience.consensus.lwgp import check_base_clusters
+from consilience.core.coassociation import coobservation
+from consilience.core.cuts import cut_embedding, graph_embedding
+from consilience.core.discretize import fill_empty_clusters
+from consilience.core.linkage import average_linkage, cut
+from consilience.core.tables import contingency, elect, gather, scatter
+from consilience.core.trajectory import trajectory_similarity
+
+# The similarity of all pairs of rows is kept dense, twice: 3.6 GB.
+_MAX_ROWS = 15_000
+# Far below any difference between mean memberships that is not a tie.
+_TIE = 1e-9
+
+
+class ECPCSResult(NamedTuple):
+    """What `ecpcs` found."""
+
+    labels: np.ndarray  # per row
+    similarity: np.ndarray  # R, of all pairs of base clusters
+    meta_clusters: np.ndarray | None  # per base cluster, in the form "meta"
+    merges: np.ndarray | None  # in the form "hierarchy"
+
+
+def ecpcs(
+    codes: np.ndarray,
+    counts: np.ndarray,
+    offsets: np.ndarray,
+    n_clusters: int,
+    *,
+    form: str,
+    n_steps: int,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> ECPCSResult:
+    r"""Similarity of base clusters by random walks, and from it a partition of the rows.
+
+    .. math:: R_{cd} = \cos\Big(\big[P^t_{c \cdot}\big]_{t \le T}, \big[P^t_{d \cdot}\big]_{t \le T}\Big),
+        \qquad P_{cd} \propto J_{cd}
+
+    J is the Jaccard index of two base clusters, within the instances that both of their bases saw; it has no
+    diagonal. "meta" cuts the graph R into meta-clusters, and a row goes to the one of whose clusters it has
+    the largest share. "hierarchy" is average linkage on the mean of :math:`R_{c_i(p) c_i(r)}` over the
+    bases i that saw both rows, and one more that is like the average.
+
+    Symbols: c_i(p) -> codes[p, i] (-1 = missing); T -> n_steps; R -> similarity.
+    Cost: base clusters^3, and rows x bases x n_clusters ("meta") or rows^2 x bases ("hierarchy").
+    """
+    w = counts.astype(float)
+    r = cluster_similarity(codes, offsets, w, n_steps)
+    if form == "meta":
+        meta = _cut_clusters(r, n_clusters, n_init, rng)
+        return ECPCSResult(_vote(codes, offsets, w, meta, n_clusters), r, meta, None)
+    merges = average_linkage(_enhanced_coassociation(codes, offsets, w, r), w)
+    return ECPCSResult(cut(merges, n_clusters), r, None, merges)
+
+
+def cluster_similarity(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, n_steps: int) -> np.ndarray:
+    """R: similarity of walks between base clusters that overlap."""
+    shared = contingency(codes, offsets, w)
+    # Members of each cluster that each base saw, repeated for the clusters of that base.
+    seen = np.repeat(np.add.reduceat(shared, offsets[:-1], axis=1), np.diff(offsets), axis=1)
+    union = seen + seen.T - shared
+    jaccard = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0.0)
+    np.fill_diagonal(jaccard, 0.0)
+    return trajectory_similarity(jaccard, np.ones(len(jaccard)), n_steps)
+
+
+def _cut_clusters(r: np.ndarray, n_clusters: int, n_init: int, rng: np.random.RandomState) -> np.ndarray:
+    ones = np.ones(len(r))
+    h = graph_embedding(np.maximum(r, 0.0), ones, n_clusters)
+    return cut_embedding(h, ones, n_clusters, discretize="rotation", n_init=n_init, rng=rng)[0]
+
+
+def _vote(
+    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, meta: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """For every row, the meta-cluster of which it has the largest share; ties go to the largest one."""
+    sizes = np.bincount(meta, minlength=n_clusters)
+    table = np.zeros((len(meta), n_clusters))
+    table[np.arange(len(meta)), meta] = 1.0 / sizes[meta]
+    members = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
+    bias = _TIE * np.bincount(meta, members, n_clusters) / members.sum()
+    labels = elect(codes, offsets, table, bias)
+    if len(np.unique(labels)) == n_clusters:
+        return labels
+    fit = gather(codes, offsets, table)[np.arange(len(labels)), labels]
+    return fill_empty_clusters(labels, fit, n_clusters)
+
+
+def _enhanced_coassociation(
+    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, r: np.ndarray
+) -> np.ndarray:
+    """Mean similarity of the clusters of two rows in the same base.
+
+    One more base in which the two are as alike as the average pair takes part: without it a pair seen
+    together once would be as sure as one seen by all. Where nothing is missing, the mean is the plain one.
+    """
+    m = codes.shape[1]
+    base = np.repeat(np.arange(m), np.diff(offsets))
+    own = np.where(base[:, None] == base, r, 0.0)
+    # Twice the same gather: rows by clusters, then rows by rows.
+    half = np.ascontiguousarray(gather(codes, offsets, own).T)
+    total = gather(codes, offsets, half)
+    together = coobservation(codes >= 0).astype(float)
+    average = (w @ total @ w) / (w @ together @ w)
+    similarity = (m + 1.0) / m * ((total + average) / (together + 1.0) - average / (m + 1.0))
+    return 0.5 * (similarity + similarity.T)
+
+
+class ECPCS(LabelsMixin, BaseEstimator):
+    """Propagated cluster similarities: clusters are alike if random walks from them visit the same clusters.
+
+    Base clusters that overlap are linked, walks spread these links, and the similarity of base clusters that
+    results is either cut into meta-clusters for which instances vote, or used to compare instances. Use it in
+    its default form for large tables with any numbers of base clusters and many missing labels: the cost is
+    linear in the instances. Use the form "hierarchy" on small tables with few missing labels, if a hierarchy
+    or an answer without random starts is wanted. Prefer :class:`DAL` where base clusterings have many more
+    clusters than you want and quality matters most.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default=8
+        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
+    form : {"meta", "hierarchy"}, default="meta"
+        Vote for meta-clusters (ECPCS-MC of the paper), or average linkage of instances (ECPCS-HC).
+    n_steps : int, default=20
+        Length of the walks.
+    n_init : int, default=10
+        Starts of the rotation that finds meta-clusters; the best is kept.
+    unobserved : {"error", "noise", "largest"}, default="error"
+        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    confidence_ : ndarray of shape (n_instances,)
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
+    cluster_similarity_ : ndarray of shape (n_base_clusters, n_base_clusters)
+        Similarity of all base clusters, base after base, in the order of ``partitions_.categories``.
+    meta_clusters_ : list of ndarray, one per base clustering with labels
+        The meta-cluster of each of its clusters, numbered like `labels_`; only in the form "meta".
+    merges_ : ndarray of shape (n_distinct - 1, 4)
+        The hierarchy of distinct label rows: two clusters, their mean similarity and the number of instances
+        of both, most similar first; numbered like SciPy's linkage. Only in the form "hierarchy".
+    n_clusters_ : int
+        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
+    partitions_ : Partitions
+        The table as it was read.
+    n_features_in_ : int
+        Number of base clusterings.
+    feature_names_in_ : ndarray of str
+        Names of the base clusterings, where a frame was given.
+
+    Notes
+    -----
+    Where this differs from the paper: it runs on distinct label rows with counts, which is exact, except that
+    equal rows are never separated; the best of several starts of the rotation is kept; missing labels are
+    allowed. The Jaccard index of two base clusters is then taken within the instances that both bases saw,
+    and the similarity of two instances is a mean over the bases that saw both, and one more which is like the
+    average.
+
+    The form "hierarchy" refuses more than 15000 distinct label rows.
+
+    References
+    ----------
+    D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh: Enhanced Ensemble Clustering via Fast Propagation of
+    Cluster-wise Similarities. IEEE Transactions on Systems, Man, and Cybernetics: Systems, 2021.
+
+    Examples
+    --------
+    >>> from consilience import ECPCS
+    >>> labels = [
+    ...     ["a", "x", "u"],
+    ...     ["a", "x", "u"],
+    ...     ["a", "y", "u"],
+    ...     ["b", "z", "v"],
+    ...     ["b", None, "v"],
+    ... ]
+    >>> model = ECPCS(n_clusters=2, random_state=0).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1]
+    >>> model.predict([[None, None, "v"]]).tolist()
+    [1]
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "n_clusters": N_CLUSTERS,
+        "form": [StrOptions({"meta", "hierarchy"})],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "unobserved": [StrOptions({"error", "noise", "largest"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"] = 8,
+        *,
+        form: str = "meta",
+        n_steps: int = 20,
+        n_init: int = 10,
+        unobserved: str = "error",
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.form = form
+        self.n_steps = n_steps
+        self.n_init = n_init
+        self.unobserved = unobserved
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> ECPCS:
+        """Merge the base clusterings.
+
+        Parameters
+        ----------
+        X : array, nested list, frame, dict or list of series, or Partitions
+            The table of base labels; see :meth:`consilience.Partitions.of`.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        partitions = self._read_labels(X, self.unobserved)
+        check_base_clusters(partitions, "ECPCS")
+        rng = random_source(self.random_state)
+        known = partitions.take_seen()
+        rows = known.distinct
+        if self.form == "hierarchy":
+            check_rows(len(rows.counts), _MAX_ROWS, "ECPCS in the form 'hierarchy'")
+        k = self._feasible_clusters(known, rng)
+        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
+            result = ecpcs(
+                rows.codes,
+                rows.counts,
+                known.offsets,
+                k,
+                form=self.form,
+                n_steps=self.n_steps,
+                n_init=self.n_init,
+                rng=rng,
+            )
+        number = np.argsort(by_size(result.labels, rows.counts, k))
+        self._answer(partitions, known, number[result.labels], k)
+        self.cluster_similarity_ = result.similarity
+        if result.meta_clusters is not None:
+            self.meta_clusters_ = np.split(number[result.meta_clusters], known.offsets[1:-1])
+        if result.merges is not None:
+            self.merges_ = result.merges
+        return self

@@ -1,0 +1,62 @@
+"""Profiles: the shares in which the members of a cluster carry the labels of every base clustering."""
+
+import numpy as np
+
+from consilience.core.tables import gather, scatter
+
+# Starts are compared on at most this many rows; the best one goes on with all of them.
+_SAMPLE_ROWS = 5_000
+# How much of a first profile is the row that it starts from; the rest is the average row.
+_OWN = 0.9
+
+
+def label_shares(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """f_i(l): in which shares each base gives its labels."""
+    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
+    return sizes / np.repeat(np.add.reduceat(sizes, offsets[:-1]), np.diff(offsets))
+
+
+def sample_rows(
+    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of rows in an order that follows from values, thinned out evenly where there are many; weights.
+
+    Drawing from such an order finds the same rows when instances are shuffled or labels renamed.
+    """
+    order = np.argsort(np.round(gather(codes, offsets, np.log(shares)[:, None])[:, 0], 9), kind="stable")
+    if len(w) <= _SAMPLE_ROWS:
+        return order, w[order]
+    reach = np.cumsum(w[order])
+    places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
+    found = order[np.searchsorted(reach, places, side="right")]
+    return found, np.full(_SAMPLE_ROWS, reach[-1] / _SAMPLE_ROWS)
+
+
+def first_profiles(
+    codes: np.ndarray,
+    w: np.ndarray,
+    offsets: np.ndarray,
+    shares: np.ndarray,
+    n_clusters: int,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    """Profiles around rows that differ: each row is drawn by how far it is from those drawn before.
+
+    Far is the share of labels that differ, among the bases that saw both rows and one more, which differs.
+    """
+    distance = np.ones(len(codes))
+    profiles = np.empty((len(shares), n_clusters))
+    for c in range(n_clusters):
+        reach = np.cumsum(w * distance**2)
+        if reach[-1] <= 0.0:
+            reach = np.cumsum(w)
+        seed = codes[np.searchsorted(reach, rng.random_sample() * reach[-1], side="right")]
+        together = (codes >= 0) & (seed >= 0)
+        agree = ((codes == seed) & together).sum(axis=1)
+        distance = np.minimum(distance, 1.0 - agree / (together.sum(axis=1) + 1.0))
+        distance[(codes == seed).all(axis=1)] = 0.0
+        profiles[:, c] = shares
+        seen = seed >= 0
+        profiles[np.repeat(seen, np.diff(offsets)), c] *= 1.0 - _OWN
+        profiles[(offsets[:-1] + seed)[seen], c] += _OWN
+    return profiles
