@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -260,3 +261,12 @@ class TestPredict:
     def test_views_read_beforehand_are_taken(self, name, settings):
         given = check_views({"view1": self.views[1], "view0": self.views[0]})
         assert_array_equal(self.model.predict(given), self.model.predict(self.views))
+
+    def test_columns_are_matched_by_name(self, name, settings):
+        frames = [pd.DataFrame(view).add_prefix("f") for view in self.views]
+        model = build(name, settings).fit(frames, mask=self.observed)
+        turned = [frame[frame.columns[::-1]] for frame in frames]
+        expected = model.predict(frames, mask=self.observed)
+        assert_array_equal(model.predict(turned, mask=self.observed), expected)
+        with pytest.raises(ValueError, match=r"view 'view0' has a column 'g0' that was not there .* Hint"):
+            model.predict([frames[0].rename(columns={"f0": "g0"}), None])

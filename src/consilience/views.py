@@ -38,12 +38,15 @@ class Views:
         The names of the views.
     index : (n_instances,) array or None
         The ids of the instances, in the order of the rows; None when rows are known by position only.
+    columns : tuple of (tuple of str or None)
+        For each view the names of its features; None where it was no frame.
     """
 
     arrays: tuple[Matrix, ...]
     observed: NDArray[np.bool_]
     names: tuple[str, ...]
     index: NDArray[Any] | None = None
+    columns: tuple[tuple[str, ...] | None, ...] | None = None
 
     @property
     def n_instances(self) -> int:
@@ -168,7 +171,10 @@ def check_views(
 
     observed.flags.writeable = False
     index = None if ids is None else id_array(ids)
-    return Views(tuple(arrays), observed, tuple(table.name for table in tables), index)
+    columns = tuple(
+        None if isinstance(table.columns, range) else tuple(map(str, table.columns)) for table in tables
+    )
+    return Views(tuple(arrays), observed, tuple(table.name for table in tables), index, columns)
 
 
 # --- reading one table -------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class ViewsMixin(ClusterMixin):
         self.n_features_in_ = sum(views.n_features)
         self.view_names_ = views.names
         self.index_ = views.index
+        self._columns = views.columns
         self.observed_ = views.observed
         if self.n_clusters > views.n_instances:
             raise ValueError(
@@ -79,10 +80,26 @@ class ViewsMixin(ClusterMixin):
         for v, (name, width) in enumerate(zip(self.view_names_, self.n_features_per_view_, strict=True)):
             if name in at:
                 observed[:, v] = views.observed[:, at[name]]
-                arrays.append(views.arrays[at[name]])
+                arrays.append(self._in_fitted_order(views, at[name], v))
             else:
                 arrays.append(sparse.csr_array((views.n_instances, width)))
         return replace(views, arrays=tuple(arrays), observed=observed, names=self.view_names_)
+
+    def _in_fitted_order(self, views: Views, given: int, fitted: int) -> Any:
+        """A new table with its columns in the order that was fitted, where both have names."""
+        now = views.columns[given] if views.columns else None
+        then = self._columns[fitted] if self._columns else None
+        array = views.arrays[given]
+        if now is None or then is None or now == then:
+            return array
+        strange = next((name for name in now if name not in then), None)
+        if strange is not None:
+            raise ValueError(
+                f"view {views.names[given]!r} has a column {strange!r} that was not there when "
+                f"{type(self).__name__} was fitted. Hint: the columns are {', '.join(map(repr, then[:5]))}"
+                f"{', ...' if len(then) > 5 else ''}; an array is read by position"
+            )
+        return array[:, [now.index(name) for name in then]]
 
     def _given_tables(self, X: Any, mask: Any) -> tuple[dict[str, Any], Any]:
         """The tables that hold an instance, by name, and the columns of `mask` that belong to them."""
