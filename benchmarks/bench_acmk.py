@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 from threadpoolctl import threadpool_limits
 
-from benchmarks.bench_pce import show
+from benchmarks.bench_pce import high_water, show
 from consilience import ACMK
 from consilience.consensus._acmk_admm import acmk_admm
 from consilience.consensus._acmk_sparse import acmk_sparse
@@ -72,14 +72,9 @@ def print_peak(n, final):
     """Peak memory of one fit above the imported library and the table, in MB."""
     X, _ = make_blobs(n, n_features=32, centers=10, cluster_std=2.0, random_state=0)
     ACMK(10, solver="sparse", final=final, random_state=0).fit(X[:1000])
-    before = _high_water()
+    before = high_water()
     ACMK(10, solver="sparse", final=final, random_state=0).fit(X)
-    print(_high_water() - before)
-
-
-def _high_water():
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    print(high_water() - before)
 
 
 def a_step(sizes):

@@ -16,14 +16,13 @@ import platform
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from tests.oracles.apmc import plain_eigenpairs, plain_similarity
 from tests.oracles.factors import plain_daimc
 from threadpoolctl import threadpool_limits
 
-from benchmarks.bench_pce import show
+from benchmarks.bench_pce import high_water, show
 from consilience import APMC, DAIMC, datasets
 from consilience.core.anchors import anchor_components, fused_eigenpairs
 from consilience.metrics import adjusted_rand_score
@@ -103,14 +102,9 @@ def print_one(n, n_views, n_anchors):
     print(json.dumps({
         "fit s": elapsed, "of the processors s": busy,
         "ARI": float(adjusted_rand_score(truth, model.labels_)),
-        f"predict {len(labels)} s": predict, "same as fitted": same, "peak MB": _high_water(),
+        f"predict {len(labels)} s": predict, "same as fitted": same, "peak MB": high_water(),
         "S written out, MB": n * n * 8 / 2**20,
     }))  # fmt: skip
-
-
-def _high_water():
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def unit_rows(views, observed):

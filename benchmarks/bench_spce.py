@@ -25,7 +25,7 @@ from tests.oracles.spce import plain_spce
 from tests.planted import planted
 from threadpoolctl import threadpool_limits
 
-from benchmarks.bench_pce import show
+from benchmarks.bench_pce import high_water, show
 from consilience import SPCE, Partitions, datasets
 from consilience.consensus.spce import spce
 from consilience.generate import base_partitions
@@ -125,14 +125,9 @@ def _peak(base):
 def print_peak(path):
     """Peak memory of one fit above the imported library, in MB, the table of labels included."""
     SPCE(3).fit(planted(300, 4, 3, noise=0.1, missing=0.2, seed=0)[1])
-    before = _high_water()
+    before = high_water()
     SPCE(10, random_state=0).fit(np.load(path))
-    print(_high_water() - before)
-
-
-def _high_water():
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    print(high_water() - before)
 
 
 def many_instances(n):

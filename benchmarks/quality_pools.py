@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality_pools                     20 draws a pool (about an hour on two cores)
     python -m benchmarks.quality_pools --draws 3           a quick look
-    python -m benchmarks.quality_pools --methods "LWEA;LWGP" --tables published
+    python -m benchmarks.quality_pools --methods "LWEA;PTA;HBGF" --tables published    any label method
 
 Needs the benchmark files (see `consilience.datasets.load`). A draw takes ten base clusterings of a pool
 without replacement, as the authors of the mixed pools do. Every pool and draw has its own random source, so
@@ -19,7 +19,8 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.quality_pce import show
-from consilience import LWEA, LWGP, PCE, MixtureConsensus, datasets
+from consilience import LWEA, LWGP, PCE, MixtureConsensus, consensus, datasets
+from consilience.consensus._labels import LabelsMixin
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 
@@ -42,6 +43,12 @@ METHODS = {
     "LWGP, rotation": lambda k, draw: LWGP(k, discretize="rotation", random_state=draw),
     "MixtureConsensus": lambda k, draw: MixtureConsensus(k, random_state=draw),
     "PCE": lambda k, draw: PCE(k, random_state=draw),
+}
+USUAL = tuple(METHODS)
+METHODS |= {
+    name: lambda k, draw, name=name: getattr(consensus, name)(k, random_state=draw)
+    for name in consensus.__all__
+    if name not in METHODS and issubclass(getattr(consensus, name), LabelsMixin)
 }
 
 
@@ -137,7 +144,7 @@ def main():
     )
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--methods", default=";".join(METHODS), help="separated by semicolons")
+    parser.add_argument("--methods", default=";".join(USUAL), help="separated by semicolons")
     parser.add_argument("--tables", default=",".join(TABLES))
     given = parser.parse_args()
     for name in given.tables.split(","):
