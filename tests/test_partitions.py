@@ -1126,3 +1126,42 @@ class TestCompact:
         table = Partitions.of([[0, 1], [1, -1], [2, 0], [-1, 1]])
         part = table.take([1, 3]).compact()
         np.testing.assert_array_equal(part.codes, [[0, -1], [-1, 0]])
+
+
+class TestOfCodes:
+    @pytest.mark.parametrize("negative", ["missing", "noise"])
+    @pytest.mark.parametrize("labels", [["b", "a", "c"], [7, -1, 3], ["x", None, "unused"]])
+    def test_is_the_table_that_the_codes_spell_out(self, labels, negative):
+        codes = np.array([0, 1, 2, 1, -1, 0, 2, 1])
+        if labels[2] == "unused":
+            codes[codes == 2] = 0
+        spelled = {"a": [labels[c] if c >= 0 else None for c in codes], "b": [0, 1] * 4}
+        coded = {"a": (codes, labels), "b": ([0, 1] * 4, [0, 1])}
+        expected = Partitions.of(spelled, negative=negative, unobserved="keep")
+        found = Partitions.of_codes(coded, negative=negative, unobserved="keep")
+        np.testing.assert_array_equal(found.codes, expected.codes)
+        assert names_of(found) == names_of(expected)
+        assert found.names == expected.names
+
+    def test_errors_name_the_row_not_the_category(self):
+        codes = np.array([0, 0, 0, 1])
+        with pytest.raises(ValueError, match=r"'a' has the value 0.5 in row 3, which is no cluster label"):
+            Partitions.of_codes({"a": (codes, [1.0, 0.5])})
+
+    def test_keeps_ids_and_refuses_what_nobody_saw(self):
+        coded = {"a": ([0, -1, 0], ["x"]), "b": ([0, -1, 1], ["u", "v"])}
+        with pytest.raises(ValueError, match=r"no base clustering saw row 1 \(id 'q'\)"):
+            Partitions.of_codes(coded, index=np.array(["p", "q", "r"]))
+        kept = Partitions.of_codes(
+            coded, index=np.array(["p", "q", "r"]), index_name="who", unobserved="keep"
+        )
+        assert kept.index_name == "who"
+        assert kept.index.tolist() == ["p", "q", "r"]
+
+
+def test_choose_takes_some_of_the_clusterings():
+    table = Partitions.of({"a": [0, 1, 1], "b": ["x", "y", "x"], "c": [5, None, 5]})
+    part = table.choose([2, 0])
+    assert part.names == ("c", "a")
+    np.testing.assert_array_equal(part.codes, table.codes[:, [2, 0]])
+    assert part.encode({"c": [5], "a": [1]}).tolist() == [[0, 1]]

@@ -6,7 +6,6 @@ mappings alike, and to say what is wrong with them.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -14,22 +13,34 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._values import id_array, is_missing, object_array
+from consilience._values import did_you_mean, id_array, is_missing, object_array
 
 Negative = Literal["missing", "noise"]
 MISSING = -1
 _EXACT = 2.0**53  # from here on, floats skip integers
 
 
+class Coded(NamedTuple):
+    """A column as numbers and the labels they stand for; -1 is missing."""
+
+    codes: np.ndarray
+    labels: np.ndarray
+
+
 class LabelTable(NamedTuple):
     """What every kind of input is turned into first: columns of one length, still in the user's labels."""
 
-    columns: list[Any]  # 1-D arrays or narwhals series
+    columns: list[Any]  # 1-D arrays, narwhals series or `Coded`
     names: list[str]
     ids: np.ndarray | None
     backend: Any
     named: bool
     id_name: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        first = self.columns[0]
+        return len(first.codes if isinstance(first, Coded) else first)
 
 
 def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
@@ -264,6 +275,26 @@ def encode_column(
     return _encode_objects(values, negative, name, index)
 
 
+def encode_coded(
+    codes: np.ndarray, labels: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """`encode_column` of a column that is coded already: ``labels[codes]``, missing where a code is -1."""
+    used = np.bincount(codes[codes >= 0], minlength=len(labels)) > 0
+    kept = object_array([label if here else None for label, here in zip(labels, used, strict=True)])
+    if negative == "noise" and any(is_negative(plain(label)) for label in kept):
+        return encode_column(_spelled_out(codes, kept), negative, name, index)  # every entry is a cluster
+    try:
+        code_of, categories = encode_column(kept, negative, name, None)
+    except (TypeError, ValueError):
+        encode_column(_spelled_out(codes, kept), negative, name, index)  # the same error, naming the row
+        raise
+    return np.append(code_of, MISSING)[codes], categories
+
+
+def _spelled_out(codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    return np.append(labels, object_array([None]))[codes]
+
+
 def _from_series(series: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray | None]:
     """Values of a column, and where an integer or boolean column has nulls."""
     if not (series.dtype.is_integer() or series.dtype == nw.Boolean):
@@ -426,13 +457,3 @@ def _require_ids(ids: np.ndarray, where: str) -> None:
                 "Hint: ids must be unique; reset the index if the rows are different instances."
             )
         seen.add(value)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    known = [str(k) for k in known]
-    close = difflib.get_close_matches(name, known, n=1)
-    return (
-        f"Hint: did you mean {close[0]!r}?"
-        if close
-        else f"Hint: there are {', '.join(map(repr, known[:8]))}."
-    )

@@ -1,6 +1,7 @@
-"""Single values of a user's table: what counts as missing, and ids as an array."""
+"""Single values of a user's table: what counts as missing, ids as an array, names and counts in words."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,3 +32,23 @@ def id_array(ids: Sequence[Any]) -> np.ndarray:
     array = np.array(ids)
     # Integers of either sign beyond 64 bits would become floats, and two ids one.
     return array if array.dtype.kind in "iuU" else object_array(ids)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is not known."""
+    known = [str(k) for k in known]
+    close = difflib.get_close_matches(name, known, n=1)
+    return (
+        f"Hint: did you mean {close[0]!r}?"
+        if close
+        else f"Hint: there are {', '.join(map(repr, known[:8]))}."
+    )
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun in singular or plural.
+
+    >>> counted(1, "cluster"), counted(1200, "instance")
+    ('1 cluster', '1200 instances')
+    """
+    return f"{n} {noun}" + "s" * (n != 1)

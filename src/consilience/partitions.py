@@ -7,7 +7,7 @@ instance. Everything behind the door works on `Partitions`; every data error is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -19,9 +19,10 @@ import scipy.sparse as sp
 
 from consilience._label_tables import (
     MISSING,
+    Coded,
     LabelTable,
     Negative,
-    did_you_mean,
+    encode_coded,
     encode_column,
     is_int64,
     is_negative,
@@ -29,6 +30,7 @@ from consilience._label_tables import (
     read_table,
     rows_text,
 )
+from consilience._values import did_you_mean, object_array
 from consilience.core.coassociation import coassociation
 from consilience.core.grouping import group
 from consilience.core.tables import indicator
@@ -141,8 +143,50 @@ class Partitions:
         return table
 
     @classmethod
+    def of_codes(
+        cls,
+        columns: Mapping[str, tuple[npt.ArrayLike, Sequence[Any]]],
+        *,
+        negative: Negative = "missing",
+        index: np.ndarray | None = None,
+        index_name: str | None = None,
+        unobserved: Literal["error", "keep"] = "error",
+    ) -> Partitions:
+        """Read columns that are coded already, as categoricals and dictionary-encoded Arrow columns are.
+
+        The labels themselves are looked at once each, not once a row.
+
+        Parameters
+        ----------
+        columns : dict of (codes, labels)
+            For each base clustering an integer per instance, -1 where it is missing, and the labels that
+            these integers stand for.
+        negative, unobserved
+            As in :meth:`of`.
+        index : ndarray, optional
+            Ids of the instances, known to be distinct.
+        index_name : str, optional
+            What the ids are called.
+
+        Examples
+        --------
+        >>> from consilience import Partitions
+        >>> Partitions.of_codes({"bank": ([1, 0, 0, -1], ["gold", "basic"]), "shop": ([0, 0, 1, 1], [7, 3])},
+        ...                     unobserved="keep").codes
+        array([[ 0,  1],
+               [ 1,  1],
+               [ 1,  0],
+               [-1,  0]], dtype=int8)
+        """
+        coded = [Coded(np.asarray(codes), object_array(list(labels))) for codes, labels in columns.values()]
+        table = cls._build(LabelTable(list(coded), list(columns), index, None, True, index_name), negative)
+        if unobserved == "error":
+            table._require_observed()
+        return table
+
+    @classmethod
     def _build(cls, table: LabelTable, negative: Negative) -> Partitions:
-        n_rows = len(table.columns[0])
+        n_rows = table.n_rows
         if len(table.columns) > 10 * n_rows:
             warnings.warn(
                 f"the table has {len(table.columns)} base clusterings of only {n_rows} instances. "
@@ -153,7 +197,11 @@ class Partitions:
             )
         codes, categories, kept = [], [], []
         for j, (name, values) in enumerate(zip(table.names, table.columns, strict=True)):
-            column, names_of_clusters = encode_column(values, negative, name, table.ids)
+            column, names_of_clusters = (
+                encode_coded(*values, negative, name, table.ids)
+                if isinstance(values, Coded)
+                else encode_column(values, negative, name, table.ids)
+            )
             if len(names_of_clusters):
                 codes.append(column)
                 categories.append(names_of_clusters)
@@ -311,6 +359,17 @@ class Partitions:
         rows = np.asarray(rows)
         index = None if self.index is None else _frozen(self.index[rows])
         return _replace(self, codes=_frozen(self.codes[rows]), index=index)
+
+    def choose(self, partitions: npt.ArrayLike) -> Partitions:
+        """Some of the clusterings (positions) of the same instances."""
+        chosen = np.asarray(partitions)
+        return _replace(
+            self,
+            codes=_frozen(np.asfortranarray(self.codes[:, chosen])),
+            categories=tuple(self.categories[i] for i in chosen),
+            names=tuple(self.names[i] for i in chosen),
+            columns=tuple(self.columns[i] for i in chosen),
+        )
 
     def take_seen(self) -> Partitions:
         """The same clusterings of the instances that at least one of them saw."""
