@@ -311,7 +311,7 @@ class TestIdentifiability:
         base[0] = rng.integers(0, 3, m)
         expected = plain_never_together(base)
         assert 0.01 < expected < 0.9
-        masks, counts = links._patterns(read(base))
+        masks, counts = links.patterns(read(base))
         assert_allclose(links._disjoint_by_pairs(masks, counts.astype(float)) / 150**2, expected)
         assert_allclose(links._disjoint_share(masks, counts), expected)
         if m <= 9:
@@ -322,7 +322,7 @@ class TestIdentifiability:
     def test_sampled_never_together_is_near(self, monkeypatch):
         rng = np.random.default_rng(0)
         base = np.where(rng.random((3000, 30)) < 0.9, -1, 0)
-        masks, counts = links._patterns(read(np.column_stack([base, np.zeros(3000, int) - 1])[:, :30]))
+        masks, counts = links.patterns(read(np.column_stack([base, np.zeros(3000, int) - 1])[:, :30]))
         exact = links._disjoint_by_pairs(masks, counts.astype(float))
         monkeypatch.setattr(links, "_MAX_PAIRS", len(masks) * 300)
         assert_allclose(links._disjoint_by_pairs(masks, counts.astype(float)), exact, rtol=0.05)

@@ -67,6 +67,7 @@ _ROOMS = (
     "missing",
     "multiview",
     "partitions",
+    "plotting",
     "views",
 )
 

@@ -136,7 +136,7 @@ def identifiability(partitions: Partitions) -> Identifiability:
     """
     components = _components(partitions)
     sizes = np.sort(np.bincount(components[components >= 0]))[::-1]
-    masks, counts = _patterns(partitions)
+    masks, counts = patterns(partitions)
     n = partitions.n_instances
     shared = _shared(masks, counts)
     groups = _groups(shared)
@@ -167,7 +167,7 @@ def base_groups(partitions: Partitions) -> tuple[tuple[str, ...], ...]:
         The base clusterings.
     """
     return tuple(
-        tuple(partitions.names[j] for j in group) for group in _groups(_shared(*_patterns(partitions)))
+        tuple(partitions.names[j] for j in group) for group in _groups(_shared(*patterns(partitions)))
     )
 
 
@@ -287,7 +287,7 @@ def _masks(partitions: Partitions) -> Distinct:
     return partitions.fill(np.where(partitions.observed, 0, -1)).distinct
 
 
-def _patterns(partitions: Partitions) -> tuple[np.ndarray, np.ndarray]:
+def patterns(partitions: Partitions) -> tuple[np.ndarray, np.ndarray]:
     """The same sets as booleans, and how many instances have each."""
     masks = _masks(partitions)
     return masks.codes >= 0, masks.counts

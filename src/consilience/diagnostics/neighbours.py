@@ -137,6 +137,23 @@ def score_rows(rows: Rows, offsets: np.ndarray) -> Scores:
 
 def _score(rows: Rows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray) -> Scores:
     place, z = np.arange(len(rows.codes)), np.maximum(rows.labels, 0)
+    s = support_of_rows(rows, offsets, together, seen)
+    weighted = (s * rows.counts[:, None]).T
+    sums = np.column_stack([np.bincount(z, column, rows.n_clusters) for column in weighted])
+    own = s[place, z]
+    s[place, z] = -1.0
+    alternative = s.argmax(axis=1)
+    second = np.maximum(s[place, alternative], 0.0)
+    alternative[(second == 0.0) | (rows.labels < 0)] = -1
+    return Scores(own, second, alternative, sums)
+
+
+def support_of_rows(rows: Rows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """s_ic of every row and cluster: 0 where there is no evidence, and for unassigned rows.
+
+    `together` has the members of every base cluster in every cluster, `seen` their sums over each base.
+    """
+    place, z = np.arange(len(rows.codes)), np.maximum(rows.labels, 0)
     observed = (rows.codes >= 0).astype(float)
     agreeing = np.empty((len(place), rows.n_clusters))
     hot.gather_sum(np.ascontiguousarray(rows.codes), offsets, together, agreeing)
@@ -146,14 +163,7 @@ def _score(rows: Rows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarr
     pairs[place, z] -= itself
     s = np.divide(agreeing, pairs, out=np.zeros_like(agreeing), where=pairs > 0.5)
     s[rows.labels < 0] = 0.0
-    weighted = (s * rows.counts[:, None]).T
-    sums = np.column_stack([np.bincount(z, column, rows.n_clusters) for column in weighted])
-    own = s[place, z]
-    s[place, z] = -1.0
-    alternative = s.argmax(axis=1)
-    second = np.maximum(s[place, alternative], 0.0)
-    alternative[(second == 0.0) | (rows.labels < 0)] = -1
-    return Scores(own, second, alternative, sums)
+    return s
 
 
 def _clusters(sums: np.ndarray, size: np.ndarray) -> ClusterConsensus:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from consilience._values import counted
 from consilience.diagnostics._counts import Tabulated, check_labels
 from consilience.diagnostics.bases import Bases, base_table
 from consilience.diagnostics.links import (
@@ -53,8 +54,8 @@ class Diagnostics(Tabulated):
 
     def __repr__(self) -> str:
         return (
-            f"Diagnostics({self.n_instances} instances in {self.n_clusters} clusters, mean confidence "
-            f"{self.confidence.mean():.2f}, {len(self.warnings)} warning{'s' * (len(self.warnings) != 1)})"
+            f"Diagnostics({counted(self.n_instances, 'instance')} in {counted(self.n_clusters, 'cluster')}, "
+            f"mean confidence {self.confidence.mean():.2f}, {counted(len(self.warnings), 'warning')})"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def _link_warnings(links: Identifiability, n_clusters: int) -> list[str]:
     out = []
     if links.n_unseen:
         out.append(
-            f"{links.n_unseen} instances were seen by no base clustering; nothing is known about them. "
+            f"no base clustering saw {counted(links.n_unseen, 'instance')}; nothing is known there. "
             "Try: remove them, or assign them by their features."
         )
     if len(links.base_groups) > 1:
@@ -149,9 +150,10 @@ def _link_warnings(links: Identifiability, n_clusters: int) -> list[str]:
     if links.weak_links:
         link = min(links.weak_links, key=lambda link: link.shared)
         out.append(
-            f"{len(links.weak_links)} pairs of base clusterings have fewer instances in common than clusters "
-            f"to match, such as {link.first!r} and {link.second!r} ({link.shared} instances, {link.needed} "
-            "clusters). Try: base clusterings of more instances or fewer clusters."
+            f"{counted(len(links.weak_links), 'pair')} of base clusterings with fewer instances in common "
+            f"than clusters to match, such as {link.first!r} and {link.second!r} "
+            f"({counted(link.shared, 'instance')}, {counted(link.needed, 'cluster')}). Try: base clusterings "
+            "of more instances or fewer clusters."
         )
     if links.never_together > _NEVER_TOGETHER:
         out.append(
@@ -210,7 +212,7 @@ def _cluster_warnings(clusters: ClusterConsensus) -> list[str]:
         return []
     shown = ", ".join(f"{c} (with {clusters.nearest[c]})" for c in blurred[:5])
     return [
-        f"members of {len(blurred)} clusters agree as much with another cluster as among themselves: "
+        f"members of {counted(len(blurred), 'cluster')} agree as much with another one as among themselves: "
         f"{shown}. Try: fewer clusters."
     ]
 
