@@ -21,7 +21,7 @@ from sklearn.preprocessing import normalize
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import CONSTANT, MIXED, draws
 from consilience import Partitions, datasets, fuse
-from consilience.fusion.labels import _CANDIDATES, _SAMPLE, best_of, candidates, margin_of
+from consilience.fusion.labels import _SAMPLE, CANDIDATES, best_of, candidates, margin_of
 from consilience.generate import base_partitions
 from consilience.metrics import ensemble_agreement, normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -32,7 +32,7 @@ FEATURES = ("orlraws10P", "ORL", "jaffe", "UMIST", "warpAR10P", "Isolet1560", "P
 MOST_ROWS = 1500
 # The authors' own runs: columns of a run, number of clusters.
 RUNS = {"Zhou_Lung": (20, 5)} | {f"PCE_pixraw10P_miss{share}": (10, 10) for share in (10, 30, 50, 70)}
-METHODS = ("fuse", *_CANDIDATES, *(f"{name}, polished" for name in _CANDIDATES if name != "MixtureConsensus"))
+METHODS = ("fuse", *CANDIDATES, *(f"{name}, polished" for name in CANDIDATES if name != "MixtureConsensus"))
 
 
 def mixed(n_draws, ratios):
@@ -74,7 +74,7 @@ def scores(draw, y, table):
     """NMI (max) of `fuse` and of all its candidates on the whole table."""
     known, k = Partitions.of(table), len(np.unique(y))
     n_rows = len(known.distinct.counts)
-    names = [name for name, limit in _CANDIDATES.items() if n_rows <= limit]
+    names = [name for name, limit in CANDIDATES.items() if n_rows <= limit]
     found, agreement = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -8,7 +8,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 import consilience
-from consilience import DAL, PCE, Fusion, Partitions, consensus, datasets, fuse, fuse_views
+from consilience import DAL, PCE, Fusion, Partitions, compare, consensus, datasets, fuse, fuse_views
 from consilience.consensus._labels import LabelsMixin
 from consilience.fusion import labels as module
 from consilience.metrics import ensemble_agreement
@@ -311,18 +311,97 @@ class TestFuseViews:
         with pytest.raises(ValueError, match=r"no instance links the views 'view0' to 'view1': .* Hint"):
             fuse_views([X, X], 2, mask=mask, n_partitions=2)
 
+    def test_a_multi_view_method_clusters_the_views_itself(self):
+        truth, views, _ = kinds(seed=1)
+        fusion = fuse_views(views, 3, method="apmc", n_partitions=4, random_state=0)
+        assert fusion.method == "APMC"
+        assert isinstance(fusion.model, consilience.APMC)
+        again = fuse_views(views, 3, method=consilience.APMC(), n_partitions=4, random_state=0)
+        assert_array_equal(fusion.labels, again.labels)
+        assert (np.diff(np.bincount(fusion.labels)) <= 0).all()  # the largest first, as everywhere
+        assert adjusted_rand_score(truth, fusion.labels) > 0.9
+        assert fusion.partitions.n_partitions == 4 * len(views)  # to judge it by
+
+    def test_progress_counts_views_then_methods(self):
+        _, views, _ = kinds(seed=1)
+        told = []
+        fuse_views(views, 3, n_partitions=3, random_state=0, progress=lambda *step: told.append(step))
+        assert [step[1:] for step in told[: len(views)]] == [(v + 1, len(views)) for v in range(len(views))]
+        assert all(done <= total for _, done, total in told)
+        assert told[-1][0].startswith("merged by ")
+
     def test_wrong_settings(self):
         X = np.random.default_rng(0).normal(size=(10, 2))
         with pytest.raises(ValueError, match="'n_partitions' parameter of fuse_views"):
             fuse_views([X], 2, n_partitions=0)
         with pytest.raises(ValueError, match="'method' parameter of base_partitions"):
             fuse_views([X], 2, clusterer="forest")
-        with pytest.raises(ValueError, match="Got 'APMC' instead"):
-            fuse_views([X], 2, method="APMC")
+        with pytest.raises(ValueError, match="Got 'APMD' instead"):
+            fuse_views([X], 2, method="APMD")
 
     def test_tiny_views_get_few_clusters(self):
         X = np.random.default_rng(0).normal(size=(5, 2))
         assert len(np.unique(fuse_views([X, X], 2, n_partitions=3, random_state=0).labels)) == 2
+
+
+class TestCompare:
+    def test_lines_are_what_each_method_says(self, clear):
+        _, base = clear
+        found = compare(base, 3, methods=["DAL", consilience.PCE(gamma=10)], n_resamples=2, random_state=0)
+        assert [row.method for row in found.rows] == list(found.fusions)
+        for row in found.rows:
+            fusion = found.fusions[row.method]
+            assert row.agreement == pytest.approx(ensemble_agreement(fusion.labels, base))
+            assert row.confidence == pytest.approx(fusion.confidence.mean())
+            assert row.stability > 0.9
+        assert found.rows[0].agreement >= found.rows[1].agreement
+
+    def test_stability_tells_a_ruled_table_from_noise(self, clear):
+        _, base = clear
+        noise = np.random.default_rng(0).integers(0, 3, base.shape)
+        ruled, random = (compare(t, 3, methods=["DAL"], random_state=0).rows[0] for t in (base, noise))
+        assert ruled.stability > 0.9 > 0.5 > random.stability
+
+    def test_several_numbers_of_clusters(self, clear):
+        _, base = clear
+        found = compare(base, range(2, 5), methods=["DAL"], n_resamples=0, random_state=0)
+        assert sorted(row.n_clusters for row in found.rows) == [2, 3, 4]
+        assert set(found.fusions) == {"DAL, k = 2", "DAL, k = 3", "DAL, k = 4"}
+        assert all(np.isnan(row.stability) for row in found.rows)
+
+    def test_a_method_that_fails_does_not_stop_the_others(self, clear):
+        class Broken(consilience.DAL):
+            def fit(self, X, y=None):
+                raise ValueError("this one refuses. Hint: none")
+
+        _, base = clear
+        found = compare(base, 3, methods=[Broken(), "DAL"], n_resamples=1, random_state=0)
+        assert [row.method for row in found.rows] == ["DAL", "Broken"]
+        assert found.rows[1].error == "this one refuses. Hint: none"
+        assert list(found.fusions) == ["DAL"]
+        assert "this one refuses" in repr(found)
+
+    def test_auto_is_what_fuse_does_and_progress_reaches_the_end(self, clear):
+        _, base = clear
+        told = []
+        found = compare(
+            base, 3, methods=["auto"], n_resamples=1, random_state=0, progress=lambda *step: told.append(step)
+        )
+        assert found.rows[0].method.startswith("auto (")
+        assert told[-1][1:] == (2, 2)
+
+    def test_two_base_clusterings_leave_no_part_to_compare_with(self, clear):
+        _, base = clear
+        assert np.isnan(compare(base[:, :2], 3, methods=["DAL"], unobserved="noise").rows[0].stability)
+
+    def test_wrong_settings_are_refused_before_any_fit(self, clear):
+        _, base = clear
+        with pytest.raises(ValueError, match=r"Got 'DALL' instead. Hint"):
+            compare(base, 3, methods=["DAL", "DALL"])
+        with pytest.raises(ValueError, match=r"'n_clusters' parameter of compare"):
+            compare(base, [3, 0])
+        with pytest.raises(ValueError, match=r"'n_resamples' parameter of compare"):
+            compare(base, 3, n_resamples=-1)
 
 
 def test_names_at_the_door():

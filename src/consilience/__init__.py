@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 _HOME = {
     "fuse": "fusion",
     "fuse_views": "fusion",
+    "compare": "fusion",
+    "Comparison": "fusion",
     "Fusion": "fusion",
     "Partitions": "partitions",
     "Views": "views",

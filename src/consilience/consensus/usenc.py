@@ -63,6 +63,8 @@ class USENC(LabelsMixin, BaseEstimator):
     on distinct label rows with counts, which is exact up to the starts of k-means; missing labels are links
     that are not there.
 
+    Cost: an eigenproblem of the size of all base clusters, rows x bases x n_clusters, and k-means.
+
     References
     ----------
     D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh: Ultra-Scalable Spectral Clustering and Ensemble

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from consilience.metrics import ensemble_agreement
 from consilience.partitions import Partitions
 
 # Methods that "auto" compares, and the most distinct label rows for which it tries them.
-_CANDIDATES = {
+CANDIDATES = {
     "DAL": np.inf,
     "LWGP": np.inf,
     "PCE": np.inf,
@@ -30,7 +30,7 @@ _CANDIDATES = {
     "SPCE": 1_000,
 }
 # Above this many distinct rows methods are compared on a sample of so many instances.
-_SAMPLE = 5_000
+SAMPLE = 5_000
 # Base clusterings have about the wanted number of clusters if this share of them is within that distance.
 _SHARE_NEAR, _NEAR = 0.9, 0.25
 # By how much another method must agree better than DAL where they have not. Agreement with base clusterings
@@ -38,7 +38,10 @@ _SHARE_NEAR, _NEAR = 0.9, 0.25
 _MARGIN = 0.1
 
 
-class _Choice(NamedTuple):
+Progress = Callable[[str, int, int], None]
+
+
+class Choice(NamedTuple):
     """A fitted model, and why it was chosen."""
 
     model: Any
@@ -57,6 +60,7 @@ def fuse(
     unobserved: Literal["error", "noise", "largest"] = "error",
     random_state: Any = None,
     verbose: int = 0,
+    progress: Progress | None = None,
 ) -> Fusion:
     """Merge base clusterings that each saw only some of the instances into one clustering of all of them.
 
@@ -83,6 +87,8 @@ def fuse(
         One seed, one answer.
     verbose : int, default=0
         Whether to write a line to stderr for every method tried.
+    progress : callable, optional
+        Called as ``progress(step, done, total)`` after every step, with what was done in words.
 
     Returns
     -------
@@ -119,7 +125,7 @@ def fuse(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
     return fuse_partitions(
-        partitions, n_clusters, method, unobserved, random_source(random_state), verbose, None
+        partitions, n_clusters, method, unobserved, random_source(random_state), verbose, None, progress
     )
 
 
@@ -131,47 +137,84 @@ def fuse_partitions(
     rng: np.random.RandomState,
     verbose: int,
     margin: float | None,
+    progress: Progress | None = None,
 ) -> Fusion:
     """`fuse` on a table that was read; `margin` of None follows from the numbers of base clusters."""
     known = partitions.take_seen()
     require_linked(known)
     count = count_clusters(known, rng) if n_clusters == "auto" else None
     k = count.n_clusters if count is not None else int(n_clusters)
-    k = _feasible(k, known)
+    k = feasible_clusters(k, known)
     seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
         margin = margin_of(known, k) if margin is None else margin
-        choice = _choose(known, k, margin, unobserved, seed, verbose)
+        choice = _choose(known, k, margin, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
         given = known if isinstance(model, LabelsMixin) else known.codes
-        choice = _Choice(model.fit(given), type(model).__name__, "It was asked for.")
-    found = np.asarray(choice.model.labels_)
-    _, found = np.unique(found, return_inverse=True)
-    n_found = int(found.max()) + 1
+        choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
     labels = np.full(partitions.n_instances, 0 if unobserved == "largest" else -1)
-    labels[partitions.seen] = np.argsort(by_size(found, np.ones(len(found)), n_found))[found]
+    labels[partitions.seen] = numbered_by_size(choice.model.labels_)
     return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
 
 
-def _choose(table: Partitions, k: int, margin: float, unobserved: str, seed: int, verbose: int) -> _Choice:
-    """Fit the candidates and take the one whose labels agree best with the base labels."""
+def numbered_by_size(labels: Any) -> np.ndarray:
+    """The same clusters, numbered from the largest."""
+    _, found = np.unique(labels, return_inverse=True)
+    order = by_size(found, np.ones(len(found)), int(found.max()) + 1)
+    return np.asarray(np.argsort(order)[found])
+
+
+def _choose(
+    table: Partitions,
+    k: int,
+    margin: float,
+    unobserved: str,
+    seed: int,
+    verbose: int,
+    progress: Progress | None,
+) -> Choice:
+    """Compare the methods, on a sample of instances if there are many distinct rows."""
+    sampled = len(table.distinct.counts) > SAMPLE
+    tried = table.take(draw(table.n_instances, seed)).compact() if sampled else table
+    return choose_method(table, tried, k, margin, unobserved, seed, verbose, progress)
+
+
+def choose_method(
+    table: Partitions,
+    tried: Partitions,
+    k: int,
+    margin: float,
+    unobserved: str,
+    seed: int,
+    verbose: int,
+    progress: Progress | None,
+    counts: np.ndarray | None = None,
+) -> Choice:
+    """Fit the candidates to `tried` and take the one whose labels agree best with the base labels.
+
+    `counts` says how many instances each row of `tried` stands for, where it is not one.
+    """
     n_rows = len(table.distinct.counts)
-    names = [name for name, limit in _CANDIDATES.items() if n_rows <= limit]
-    sampled = n_rows > _SAMPLE
-    tried = table.take(_draw(table.n_instances, seed)).compact() if sampled else table
+    names = [name for name, limit in CANDIDATES.items() if n_rows <= limit]
+    sampled = tried is not table
     models: dict[str, Any] = {}
     scores: dict[str, float] = {}
+    n_steps = 2 * len(names) - ("MixtureConsensus" in names) + sampled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, model in candidates(tried, k, names, unobserved, seed):
-            models[name], scores[name] = model, ensemble_agreement(model.labels_, tried)
+            models[name], scores[name] = model, ensemble_agreement(model.labels_, tried, counts=counts)
             if verbose:
                 print(f"fuse: {name}, agreement {scores[name]:.3f}", file=sys.stderr)
+            if progress is not None:
+                progress(f"tried {name}", len(scores), n_steps)
         best = best_of(scores, margin)
         model = _again(table, k, best, unobserved, seed) if sampled else models[best]
+        if progress is not None:
+            progress(f"merged by {best}", n_steps, n_steps)
     ranked = tuple(Candidate(name, scores[name]) for name in sorted(scores, key=lambda n: -scores[n]))
-    return _Choice(model, best, _reason(best, scores, margin, sampled), ranked)
+    return Choice(model, best, _reason(best, scores, margin, sampled), ranked)
 
 
 def best_of(scores: dict[str, float], margin: float) -> str:
@@ -202,7 +245,7 @@ def _polished(table: Partitions, model: Any, unobserved: str) -> Any:
 
 
 def _reason(best: str, scores: dict[str, float], margin: float, sampled: bool) -> str:
-    where = f" on {_SAMPLE} instances" if sampled else ""
+    where = f" on {SAMPLE} instances" if sampled else ""
     if margin and best == "DAL":
         return (
             f"The base clusterings have other numbers of clusters, and no other method agrees better with "
@@ -217,8 +260,9 @@ def margin_of(table: Partitions, k: int) -> float:
     return 0.0 if near.mean() >= _SHARE_NEAR else _MARGIN
 
 
-def _draw(n: int, seed: int) -> np.ndarray:
-    return np.sort(np.random.RandomState(seed).choice(n, _SAMPLE, replace=False))
+def draw(n: int, seed: int) -> np.ndarray:
+    """The instances on which methods are compared."""
+    return np.sort(np.random.RandomState(seed).choice(n, SAMPLE, replace=False))
 
 
 def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:
@@ -234,11 +278,12 @@ def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCoun
     return count
 
 
-def _feasible(k: int, table: Partitions) -> int:
-    n_rows = len(table.distinct.counts)
-    if k > table.n_instances:
+def feasible_clusters(k: int, table: Partitions) -> int:
+    """The number of clusters that was asked for, at most that of distinct rows."""
+    n_rows, n = len(table.distinct.counts), int(table.distinct.counts.sum())
+    if k > n:
         raise ValueError(
-            f"n_samples={table.n_instances} should be >= n_clusters={k}. "
+            f"n_samples={n} should be >= n_clusters={k}. "
             "Hint: lower n_clusters, or check that instances are rows."
         )
     if k > n_rows:

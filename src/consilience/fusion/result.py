@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from consilience._optional import optional_import
+from consilience._values import counted
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics._counts import joint_rows
 from consilience.partitions import MISSING, Partitions
+
+_LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
 
 
 class Candidate(NamedTuple):
@@ -101,13 +105,18 @@ class Fusion:
 
         In the user's own label names and kind of table. Rows of instances that nobody saw stay empty.
         """
+        return self.partitions.decode(self.completed.codes)
+
+    @cached_property
+    def completed(self) -> Partitions:
+        """The same as `imputed`, as :class:`Partitions`."""
         seen = self.partitions.seen
         known = self.partitions.take_seen()
         rows = joint_rows(known, self.labels[seen])
         filled = complete_labels(rows.codes, rows.counts, known.offsets, rows.labels, rows.n_clusters)
         codes = np.full(self.partitions.codes.shape, MISSING, dtype=filled.dtype)
         codes[seen] = filled[rows.inverse]
-        return self.partitions.decode(codes)
+        return self.partitions.fill(codes)
 
     def to_frame(self) -> Any:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
@@ -134,8 +143,9 @@ class Fusion:
         """What was found, in words: method, clusters, base clusterings, warnings."""
         found = self.diagnostics
         lines = [
-            f"{self.n_clusters} clusters of {found.n_instances} instances from {found.n_partitions} base "
-            f"clusterings, {found.missing_share:.0%} of the labels missing.",
+            f"{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')} from "
+            f"{counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of the labels "
+            "missing.",
             f"Method: {self.method}. {self.reason}",
         ]
         if self.cluster_count is not None:
@@ -152,12 +162,14 @@ class Fusion:
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
         bases = found.bases
-        width = max(map(len, bases.names))
+        width = max(map(len, bases.names[:_LISTED]))
         lines += ["", f"{'base clustering':{max(width, 15)}s}  clusters      seen  agreement  weight"]
-        for name, k, n, agreement, weight in zip(
-            bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True
-        ):
+        rows = zip(bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True)
+        for name, k, n, agreement, weight in islice(rows, _LISTED):
             lines.append(f"{name:{max(width, 15)}s} {k:9d} {n:9d} {agreement:10.2f} {weight:7.2f}")
+        if len(bases.names) > _LISTED:
+            low, high = bases.agreement[_LISTED:].min(), bases.agreement[_LISTED:].max()
+            lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
         lines += ["", *(f"Warning: {sentence}" for sentence in found.warnings)] if found.warnings else []
         return "\n".join(lines)
 
@@ -166,7 +178,8 @@ class Fusion:
         return zip(table.size, table.own, table.between, table.nearest, strict=True)
 
     def __repr__(self) -> str:
-        return f"Fusion({len(self.labels)} instances in {self.n_clusters} clusters by {self.method})"
+        clusters = counted(self.n_clusters, "cluster")
+        return f"Fusion({counted(len(self.labels), 'instance')} in {clusters} by {self.method})"
 
     def _repr_html_(self) -> str:
         found = self.diagnostics
@@ -193,9 +206,9 @@ class Fusion:
             ],
         )
         return (
-            f"<div><p><b>{self.n_clusters} clusters of {found.n_instances} instances</b> from "
-            f"{found.n_partitions} base clusterings, {found.missing_share:.0%} of the labels missing. "
-            f"Mean confidence {found.confidence.mean():.2f}.</p>"
+            f"<div><p><b>{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')}"
+            f"</b> from {counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of "
+            f"the labels missing. Mean confidence {found.confidence.mean():.2f}.</p>"
             f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>"
             f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{bases}</div>"
             + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")

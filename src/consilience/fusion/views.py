@@ -13,10 +13,19 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 
+from consilience import multiview
 from consilience._sklearn import Interval, check_parameter, random_source
-from consilience.fusion.labels import check_n_clusters, count_clusters, fuse_partitions, named_method
+from consilience.fusion.labels import (
+    Progress,
+    check_n_clusters,
+    count_clusters,
+    fuse_partitions,
+    named_method,
+    numbered_by_size,
+)
 from consilience.fusion.result import Fusion
 from consilience.generate import base_partitions
+from consilience.multiview._views import ViewsMixin
 from consilience.partitions import MISSING, Partitions
 from consilience.views import Views, check_views
 
@@ -38,6 +47,7 @@ def fuse_views(
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
+    progress: Progress | None = None,
 ) -> Fusion:
     """Cluster every view several times on the rows it has, and merge the partial labels.
 
@@ -59,13 +69,17 @@ def fuse_views(
     n_partitions : int, default=20
         Base clusterings a view. Each draws its number of clusters between .6 and 3 times `n_clusters`.
     method : str or estimator, default="auto"
-        As in :func:`fuse`.
+        What merges the labels, as in :func:`fuse`. Or the name of a method in :mod:`consilience.multiview`,
+        or such an estimator: it clusters the views itself, and the base clusterings only tell how far to
+        trust its answer.
     n_jobs : int or None, default=None
         Base clusterings made at once.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
         Whether to write a line to stderr for every view and every method tried.
+    progress : callable, optional
+        Called as ``progress(step, done, total)`` after every step, with what was done in words.
 
     Returns
     -------
@@ -90,20 +104,34 @@ def fuse_views(
         "n_partitions", n_partitions, Interval(Integral, 1, None, closed="left"), "fuse_views", hint="use 20"
     )
     rng = random_source(random_state)
-    if not (isinstance(method, str) and method.lower() == "auto"):
+    direct = _view_method(method)
+    if direct is None and not (isinstance(method, str) and method.lower() == "auto"):
         named_method(method, 1, "error", 0)  # a wrong name is an error before the views are clustered
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
     count = None
     if n_clusters == "auto":
-        first = _cluster_views(table, _RANGE, clusterer, n_partitions, n_jobs, rng, verbose)
+        first = _cluster_views(table, _RANGE, clusterer, n_partitions, n_jobs, rng, verbose, progress)
         count = count_clusters(first, rng)
     k = count.n_clusters if count is not None else int(n_clusters)
     ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-    partitions = _cluster_views(table, ks, clusterer, n_partitions, n_jobs, rng, verbose)
+    partitions = _cluster_views(table, ks, clusterer, n_partitions, n_jobs, rng, verbose, progress)
+    if direct is not None:
+        model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
+        reason = "It was asked for; base clusterings of each view only tell how far to trust it."
+        labels = numbered_by_size(model.labels_)
+        return Fusion(labels, partitions, type(model).__name__, reason, model, (), count)
     # All base clusterings have the same range of numbers around the wanted one: agreement is a good guide.
-    found = fuse_partitions(partitions, k, method, "error", rng, verbose, 0.0)
+    found = fuse_partitions(partitions, k, method, "error", rng, verbose, 0.0, progress)
     return Fusion(found.labels, partitions, found.method, found.reason, found.model, found.candidates, count)
+
+
+def _view_method(method: Any) -> Any:
+    """An estimator that takes the views themselves, if `method` is or names one."""
+    if isinstance(method, ViewsMixin):
+        return method
+    rooms = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
+    return rooms[method.lower()]() if isinstance(method, str) and method.lower() in rooms else None
 
 
 def _require_linked(views: Views) -> None:
@@ -128,6 +156,7 @@ def _cluster_views(
     n_jobs: int | None,
     rng: np.random.RandomState,
     verbose: int,
+    progress: Progress | None,
 ) -> Partitions:
     """Base clusterings of every view; an instance that a view lacks has no labels there."""
     columns: dict[str, np.ndarray] = {}
@@ -139,6 +168,8 @@ def _cluster_views(
         found = base_partitions(
             X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=rng.randint(2**31)
         )
+        if progress is not None:
+            progress(f"clustered view {name}", v + 1, views.n_views)
         for j, column in enumerate(found.T):
             columns[f"{name} {j + 1}"] = np.full(views.n_instances, MISSING)
             columns[f"{name} {j + 1}"][rows] = column

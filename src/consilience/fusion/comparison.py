@@ -1,0 +1,212 @@
+"""Several methods or numbers of clusters on one table: which answer to prefer without true classes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from consilience._sklearn import Interval, check_parameter, random_source
+from consilience.fusion.labels import (
+    CANDIDATES,
+    Progress,
+    check_n_clusters,
+    count_clusters,
+    fuse_partitions,
+    named_method,
+)
+from consilience.fusion.result import Fusion
+from consilience.metrics import adjusted_rand_score, ensemble_agreement
+from consilience.partitions import Partitions
+
+_SHARE = 0.8  # of the base clusterings, in a resample
+_FEWEST = 3  # base clusterings from which one can be left out and the others still compared
+
+
+class Compared(NamedTuple):
+    """One line of a comparison; numbers are NaN where there is none, `error` says why a method failed."""
+
+    method: str
+    n_clusters: int
+    agreement: float
+    stability: float
+    confidence: float
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` returns.
+
+    Attributes
+    ----------
+    rows : tuple of Compared
+        A line per method and number of clusters, highest agreement first, failures last.
+    fusions : dict of Fusion
+        The answers by name, in the order of the rows.
+    """
+
+    rows: tuple[Compared, ...]
+    fusions: dict[str, Fusion]
+
+    def __repr__(self) -> str:
+        head = f"{'method':18s} clusters  agreement  stability  confidence  seconds"
+        lines = [
+            f"{row.method:18s} {row.n_clusters:8d}  "
+            + (
+                row.error
+                or f"{row.agreement:9.3f}  {row.stability:9.3f}  {row.confidence:10.3f}  {row.seconds:7.2f}"
+            )
+            for row in self.rows
+        ]
+        return "\n".join([head, *lines])
+
+
+def compare(
+    labels: Any,
+    n_clusters: int | Literal["auto"] | Sequence[int],
+    *,
+    methods: Sequence[Any] | None = None,
+    negative: Literal["missing", "noise"] = "missing",
+    index: Any = None,
+    unobserved: Literal["error", "noise", "largest"] = "error",
+    n_resamples: int = 5,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Merge one table by several methods, for one or several numbers of clusters, and compare the answers.
+
+    Parameters
+    ----------
+    labels, negative, index, unobserved
+        As in :func:`fuse`.
+    n_clusters : int, "auto" or sequence of int
+        The number of clusters, or several to compare.
+    methods : sequence of str or estimators, optional
+        Names of label methods, or estimators; "auto" is what :func:`fuse` does. By default those that
+        `fuse` chooses from.
+    n_resamples : int, default=5
+        Fits for the stability; 0 leaves it out.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    progress : callable, optional
+        Called as ``progress(step, done, total)`` after every step.
+
+    Returns
+    -------
+    comparison : Comparison
+        Per method and number of clusters, without any true classes:
+
+        - ``agreement``: mean NMI (sqrt) with the base clusterings. It favours the finer of two answers, so
+          read it down a column of one number of clusters.
+        - ``stability``: mean adjusted Rand index with the answers from random four fifths of the base
+          clusterings. NaN for fewer than three of them.
+        - ``confidence``: mean over instances; see :func:`consilience.diagnostics.confidence`.
+        - ``seconds``: of the first fit.
+
+        A method that fails has the reason in ``error``; the others go on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from consilience import compare
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 3, 200)
+    >>> base = np.where(rng.random((200, 6)) < 0.2, rng.integers(0, 3, (200, 6)), truth[:, None])
+    >>> found = compare(base, 3, methods=["DAL", "PCE"], random_state=0)
+    >>> sorted(row.method for row in found.rows)
+    ['DAL', 'PCE']
+    >>> all(row.stability > 0.9 for row in found.rows)
+    True
+    """
+    check_parameter(
+        "n_resamples", n_resamples, Interval(Integral, 0, None, closed="left"), "compare", hint="use 5"
+    )
+    ks: list[Any] = np.atleast_1d(np.asarray(n_clusters, dtype=object)).tolist()
+    chosen = list(methods) if methods is not None else list(CANDIDATES)
+    for k in ks:
+        check_n_clusters(k, "compare")
+    for method in chosen:
+        if method != "auto":
+            named_method(method, 1, unobserved, 0)  # a wrong name is an error before anything is fitted
+    partitions = Partitions.of(
+        labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
+    )
+    rng = random_source(random_state)
+    ks = [count_clusters(partitions.take_seen(), rng).n_clusters if k == "auto" else int(k) for k in ks]
+    seed = int(rng.randint(2**31))
+    steps = _Steps(progress, len(ks) * len(chosen) * (1 + n_resamples))
+    tried = [
+        _try(partitions, method, k, unobserved, n_resamples, seed, steps) for k in ks for method in chosen
+    ]
+    tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
+    fusions = {
+        f"{row.method}, k = {row.n_clusters}" if len(ks) > 1 else row.method: fusion
+        for row, fusion in tried
+        if fusion is not None
+    }
+    return Comparison(tuple(row for row, _ in tried), fusions)
+
+
+class _Steps:
+    """Counts fits for `progress`."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.total, self.done = progress, total, 0
+
+    def __call__(self, what: str, n: int = 1) -> None:
+        self.done += n
+        if self.progress is not None:
+            self.progress(what, self.done, self.total)
+
+
+def _try(
+    partitions: Partitions, method: Any, k: int, unobserved: str, n_resamples: int, seed: int, steps: _Steps
+) -> tuple[Compared, Fusion | None]:
+    name = method if isinstance(method, str) else type(method).__name__
+    start = time.perf_counter()
+    try:
+        fusion = fuse_partitions(partitions, k, method, unobserved, np.random.RandomState(seed), 0, None)
+    except (ValueError, MemoryError) as error:
+        steps(f"{name} failed", 1 + n_resamples)
+        return Compared(name, k, np.nan, np.nan, np.nan, np.nan, " ".join(str(error).split())), None
+    seconds = time.perf_counter() - start
+    name = f"auto ({fusion.method})" if name == "auto" else fusion.method
+    steps(f"merged by {name}")
+    known, found = partitions.take_seen(), fusion.labels[partitions.seen]
+    stable = _stability(known, found, method, k, n_resamples, seed, lambda: steps(f"resampled for {name}"))
+    agreement = ensemble_agreement(found, known)
+    mean = float(fusion.confidence.mean())
+    return Compared(name, fusion.n_clusters, agreement, stable, mean, seconds), fusion
+
+
+def _stability(
+    table: Partitions,
+    labels: np.ndarray,
+    method: Any,
+    k: int,
+    n_resamples: int,
+    seed: int,
+    step: Callable[[], None],
+) -> float:
+    """Mean adjusted Rand index between `labels` and those from parts of the base clusterings."""
+    rng = np.random.RandomState(seed)
+    m, scores = table.n_partitions, []
+    for _ in range(n_resamples if m >= _FEWEST else 0):
+        part = table.choose(np.sort(rng.choice(m, min(m - 1, int(np.ceil(_SHARE * m))), replace=False)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the part; the whole table had its warnings
+            try:
+                found = fuse_partitions(part, k, method, "noise", np.random.RandomState(seed), 0, None)
+            except ValueError:
+                step()
+                continue  # a part that falls into groups without common instances says nothing
+        scores.append(adjusted_rand_score(labels[part.seen], found.labels[part.seen]))
+        step()
+    return float(np.mean(scores)) if scores else float("nan")
