@@ -543,3 +543,8 @@ def test_consensus_is_better_than_its_base_clusterings_on_orlraws(data_folder):
         base += [accuracy_score(data.y, labels) for labels in model.initial_partitions_.T]
     assert np.mean(found["kmeans"]) > np.mean(base) + 0.05
     assert np.mean(found["spectral"]) > np.mean(base) + 0.08
+
+
+def test_text_is_refused_with_a_hint():
+    with pytest.raises(ValueError, match=r"X holds text, such as 'a'\. Hint"):
+        ACMK(2).fit(np.array([["a", "b"], ["c", "d"], ["a", "b"]]))

@@ -322,6 +322,17 @@ class TestFuseViews:
         assert adjusted_rand_score(truth, fusion.labels) > 0.9
         assert fusion.partitions.n_partitions == 4 * len(views)  # to judge it by
 
+    def test_answers_in_the_kind_of_frame_that_was_given(self):
+        _, views, _ = kinds(seed=1)
+        ids = [f"i{p}" for p in range(120)]
+        frames = [
+            pl.DataFrame({"who": ids, **{f"f{j}": views[name][:, j] for j in range(5)}})[start:]
+            for name, start in (("size", 0), ("colour", 20))
+        ]
+        table = fuse_views(frames, 3, on="who", n_partitions=2, method="DAL", random_state=0).to_frame()
+        assert isinstance(table, pl.DataFrame)
+        assert table["who"].to_list() == ids
+
     def test_progress_counts_views_then_methods(self):
         _, views, _ = kinds(seed=1)
         told = []

@@ -1165,3 +1165,9 @@ def test_choose_takes_some_of_the_clusterings():
     assert part.names == ("c", "a")
     np.testing.assert_array_equal(part.codes, table.codes[:, [2, 0]])
     assert part.encode({"c": [5], "a": [1]}).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("widths", [(3, 3), (3, 4)])
+def test_several_tables_of_features_are_no_labels(widths):
+    with pytest.raises(ValueError, match=r"got a list of tables\. Hint: .*fuse_views"):
+        Partitions.of([np.zeros((5, width)) for width in widths])

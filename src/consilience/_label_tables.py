@@ -229,6 +229,11 @@ def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
 
 def _nested_array(labels: Any) -> np.ndarray:
     rows = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else row for row in labels]
+    if any(np.ndim(cell) for row in rows if isinstance(row, list) for cell in row[:1]):
+        raise ValueError(
+            "Expected 2D array of labels, got a list of tables. Hint: labels are one table, a column per "
+            "base clustering; for several tables of features use fuse_views."
+        )
     array = np.array(rows)
     # Numbers beside strings would all become strings, and large integers beside NaN would lose digits.
     if array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any())):

@@ -269,6 +269,7 @@ class ACMK(ClusterMixin, BaseEstimator):
         y : ignored
             There for scikit-learn's interface.
         """
+        _refuse_text(X)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1
         )
@@ -363,6 +364,14 @@ class ACMK(ClusterMixin, BaseEstimator):
 
     def _progress(self, iteration: int, objective: float) -> None:
         print(f"ACMK iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+
+
+def _refuse_text(X: Any) -> None:
+    if isinstance(X, np.ndarray) and X.dtype.kind in "SU" and X.size:
+        raise ValueError(
+            f"X holds text, such as {str(X.flat[0])!r}. Hint: ACMK clusters features, which are numbers; merge "
+            "labels with fuse or PCE."
+        )
 
 
 def _refuse_missing(X: Any) -> None:

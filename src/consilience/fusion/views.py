@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
@@ -112,10 +114,11 @@ def fuse_views(
     count = None
     if n_clusters == "auto":
         first = _cluster_views(table, _RANGE, clusterer, n_partitions, n_jobs, rng, verbose, progress)
-        count = count_clusters(first, rng)
+        count = count_clusters(Partitions.of(first, unobserved="keep"), rng)
     k = count.n_clusters if count is not None else int(n_clusters)
     ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-    partitions = _cluster_views(table, ks, clusterer, n_partitions, n_jobs, rng, verbose, progress)
+    columns = _cluster_views(table, ks, clusterer, n_partitions, n_jobs, rng, verbose, progress)
+    partitions = _as_given(columns, views, table.index, on)
     if direct is not None:
         model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
         reason = "It was asked for; base clusterings of each view only tell how far to trust it."
@@ -157,7 +160,7 @@ def _cluster_views(
     rng: np.random.RandomState,
     verbose: int,
     progress: Progress | None,
-) -> Partitions:
+) -> dict[str, np.ndarray]:
     """Base clusterings of every view; an instance that a view lacks has no labels there."""
     columns: dict[str, np.ndarray] = {}
     for v, name in enumerate(views.names):
@@ -175,7 +178,26 @@ def _cluster_views(
             columns[f"{name} {j + 1}"][rows] = column
         if verbose:
             print(f"fuse_views: clustered view {name!r} ({len(rows)} instances)", file=sys.stderr)
-    return Partitions.of(columns, index=None if views.index is None else list(views.index), unobserved="keep")
+    return columns
+
+
+def _as_given(
+    columns: dict[str, np.ndarray], views: Any, ids: np.ndarray | None, on: str | None
+) -> Partitions:
+    """The base clusterings, in the kind of frame that the views came in, so that tables go back that way."""
+    tables = (
+        views.values()
+        if isinstance(views, Mapping)
+        else views
+        if isinstance(views, list | tuple)
+        else [views]
+    )
+    frames = [nw.from_native(table) for table in tables if nw.dependencies.is_into_dataframe(table)]
+    if not frames or nw.dependencies.is_pandas_dataframe(frames[0].to_native()):
+        return Partitions.of(columns, index=None if ids is None else list(ids), unobserved="keep")
+    known = {} if ids is None else {str(on): ids}
+    frame = nw.from_dict({**known, **columns}, backend=frames[0].implementation).to_native()
+    return Partitions.of(frame, index=None if ids is None else on, unobserved="keep")
 
 
 def _scaled(X: Any) -> Any:
