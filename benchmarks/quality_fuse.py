@@ -21,7 +21,7 @@ from sklearn.preprocessing import normalize
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import CONSTANT, MIXED, draws
 from consilience import Partitions, datasets, fuse
-from consilience.fusion.labels import _SAMPLE, CANDIDATES, best_of, candidates, margin_of
+from consilience.fusion.labels import CANDIDATES, SAMPLE, best_of, candidates, margin_of
 from consilience.generate import base_partitions
 from consilience.metrics import ensemble_agreement, normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -80,7 +80,7 @@ def scores(draw, y, table):
         warnings.simplefilter("ignore")
         for name, model in candidates(known, k, names, "error", draw):
             found[name], agreement[name] = model.labels_, ensemble_agreement(model.labels_, known)
-        if n_rows <= _SAMPLE:
+        if n_rows <= SAMPLE:
             found["fuse"] = found[best_of(agreement, margin_of(known, k))]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels

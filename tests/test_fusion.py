@@ -116,7 +116,7 @@ class TestFuse:
 
     def test_many_distinct_rows_are_compared_on_a_sample(self, monkeypatch):
         truth, base = planted(1500, 10, 4, noise=0.2, missing=0.3, seed=5)
-        monkeypatch.setattr(module, "_SAMPLE", 400)
+        monkeypatch.setattr(module, "SAMPLE", 400)
         fusion = fuse(base, 4, random_state=0)
         assert "on 400 instances" in fusion.reason
         assert adjusted_rand_score(truth, fusion.labels) > 0.9

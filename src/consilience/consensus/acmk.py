@@ -369,8 +369,8 @@ class ACMK(ClusterMixin, BaseEstimator):
 def _refuse_text(X: Any) -> None:
     if isinstance(X, np.ndarray) and X.dtype.kind in "SU" and X.size:
         raise ValueError(
-            f"X holds text, such as {str(X.flat[0])!r}. Hint: ACMK clusters features, which are numbers; merge "
-            "labels with fuse or PCE."
+            f"X holds text, such as {str(X.flat[0])!r}. Hint: ACMK clusters features, which are numbers; "
+            "merge labels with fuse or PCE."
         )
 
 
