@@ -1,0 +1,618 @@
+import base64
+import hashlib
+import json
+import os
+import re
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import consilience
+from consilience import Fusion, Partitions, fuse, fuse_views
+from consilience.report import FORMAT, render, summarize, write_report
+from consilience.report._instances import UNDECIDED, UNSEEN
+from tests.planted import planted
+
+module = import_module("consilience.report.summarize")  # the function has the name of its file
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    '"><img src=x onerror=alert(3)>',
+    "=cmd()",
+    "\u202eright to left",
+    "a\nb\u2028c",
+    "{{ 7 * 7 }}",
+    "n" * 500,
+)
+
+
+def given(labels, base, **settings):
+    """A result as a method would return it, without a method."""
+    table = base if isinstance(base, Partitions) else Partitions.of(base, unobserved="keep")
+    return Fusion(np.asarray(labels), table, "Planted", "It was given.", None, **settings)
+
+
+def noisy(n=300, m=6, c=4, seed=0, missing=0.3):
+    truth, base = planted(n, m, c, noise=0.25, missing=missing, seed=seed)
+    return given(truth, base)
+
+
+@pytest.fixture(scope="module")
+def fusion():
+    return noisy()
+
+
+@pytest.fixture(scope="module")
+def summary(fusion):
+    return summarize(fusion, title="A title", command="consilience fuse x.csv", created="2025-01-02T03:04:05")
+
+
+@pytest.fixture(scope="module")
+def page(summary):
+    return render(summary)
+
+
+class TestNumbers:
+    """The summary against slow sums over instances."""
+
+    def test_it_survives_json(self, summary):
+        assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+        assert summary["format"] == FORMAT
+
+    def test_the_table(self, fusion, summary):
+        table, codes = summary["tables"][0], fusion.partitions.codes
+        assert table["n_instances"], table["n_bases"] == codes.shape
+        assert table["n_distinct"] == len({tuple(row) for row in codes.tolist()})
+        assert table["n_labels"] == (codes >= 0).sum()
+        assert table["missing_share"] == pytest.approx((codes < 0).mean())
+        assert table["n_complete"] == (codes >= 0).all(axis=1).sum()
+        assert table["n_seen"] == (codes >= 0).sum(axis=0).tolist()
+
+    def test_clusters(self, fusion, summary):
+        result = summary["results"][0]
+        for c, entry in enumerate(result["clusters"]):
+            inside = fusion.labels == c
+            assert entry["size"] == inside.sum()
+            assert entry["confidence"] == pytest.approx(fusion.confidence[inside].mean())
+            assert entry["unsure"] == pytest.approx((fusion.confidence[inside] < 0.5).mean())
+            assert entry["coverage"] == pytest.approx(fusion.coverage[inside].mean())
+
+    def test_counts_by_cluster(self):
+        truth, base = planted(200, 5, 3, noise=0.2, missing=0.4, seed=1)
+        truth[:7], base[:7] = -1, -1
+        summary = summarize(given(truth, base))
+        table, result = summary["tables"][0], summary["results"][0]
+        place = np.where(truth < 0, 3, truth)
+        seen = base >= 0
+        sizes = Counter(map(tuple, seen.tolist()))
+        assert table["patterns"]["n_patterns"] == len(sizes)
+        for pattern, size, counts in zip(
+            table["patterns"]["seen"], table["patterns"]["size"], result["patterns"], strict=True
+        ):
+            same = (seen == pattern).all(axis=1)
+            assert size == same.sum() == sizes[tuple(pattern)]
+            assert counts == np.bincount(place[same], minlength=4).tolist()
+        for (low, high), counts in zip(table["seen_by"], result["seen_by"], strict=True):
+            inside = (seen.sum(axis=1) >= low) & (seen.sum(axis=1) <= high)
+            assert counts == np.bincount(place[inside], minlength=4).tolist()
+        for j, counts in enumerate(result["base_seen"]):
+            assert counts == np.bincount(truth[seen[:, j]], minlength=3).tolist()
+        assert np.sum(result["histogram"], axis=0).tolist() == np.bincount(place, minlength=4).tolist()
+        assert result["n_unassigned"] == 7
+        assert result["histogram"][0][3] == 7
+
+    def test_votes_are_majorities_of_the_others_in_a_base_cluster(self, fusion, summary):
+        listed = summary["results"][0]["instances"]
+        codes, labels = fusion.partitions.codes, fusion.labels
+        for i, votes in zip(listed["id"], listed["votes"], strict=True):
+            for j, vote in enumerate(votes):
+                others = np.flatnonzero((codes[:, j] == codes[i, j]) & (np.arange(len(codes)) != i))
+                if codes[i, j] < 0:
+                    expected = UNSEEN
+                else:
+                    most, times = (Counter(labels[others].tolist()).most_common(1) or [(0, 0)])[0]
+                    expected = most if 2 * times > len(others) else UNDECIDED
+                assert vote == expected
+
+    def test_many_base_clusterings_are_shown_as_means_of_a_few(self, monkeypatch):
+        monkeypatch.setattr(module, "_MOST_BASES", 3)
+        fusion = noisy(n=80, m=7)
+        exact = consilience.diagnostics.base_agreement(fusion.partitions).agreement
+        cells = summarize(fusion)["tables"][0]["agreement"]
+        assert sorted(j for cell in cells["bases"] for j in cell) == list(range(7))
+        for i, rows in enumerate(cells["bases"]):
+            for j, columns in enumerate(cells["bases"]):
+                expected = exact[np.ix_(rows, columns)].mean()
+                assert cells["matrix"][i][j] == pytest.approx(expected, abs=0.006)
+
+    def test_like_base_clusterings_are_beside_each_other(self):
+        rng = np.random.default_rng(0)
+        first, second = rng.integers(0, 4, (2, 300))
+        summary = summarize(given(first, np.column_stack([first, second, first, second])))
+        order = [cell[0] % 2 for cell in summary["tables"][0]["agreement"]["bases"]]
+        assert order in ([0, 0, 1, 1], [1, 1, 0, 0])
+
+    def test_flows_between_results(self):
+        first, second = noisy(seed=0), noisy(seed=0)
+        second = given((second.labels + (np.arange(300) < 20)) % 4, second.partitions)
+        summary = summarize([first, second])
+        counts = Counter(zip(first.labels.tolist(), second.labels.tolist(), strict=True))
+        assert {(a, b): count for a, b, count in summary["flows"][0]} == dict(counts)
+        assert summary["results"][0]["with_first"] == 1.0
+        assert 0.5 < summary["results"][1]["with_first"] < 1.0
+
+
+class TestWhy:
+    """Two clear clusters of four; the last instance is the one in question."""
+
+    LEFT, RIGHT = [0] * 6, [1] * 6
+
+    def why(self, row, label=0):
+        base = [self.LEFT] * 4 + [self.RIGHT] * 4 + [row]
+        listed = summarize(given([0] * 4 + [1] * 4 + [label], base))["results"][0]["instances"]
+        return listed["why"][listed["id"].index(8)]
+
+    @pytest.mark.parametrize(
+        ("row", "sentence"),
+        [
+            ([0, 0, 0, 0, 0, 0], "all 6 base clusterings that saw it put it with cluster 0"),
+            ([0, 0, -1, -1, -1, -1], "both base clusterings that saw it put it with cluster 0"),
+            ([0, -1, -1, -1, -1, -1], "seen by one base clustering only, which puts it with cluster 0"),
+            ([1, -1, -1, -1, -1, -1], "seen by one base clustering only, which puts it with cluster 1"),
+            ([1, 1, 1, 0, 0, -1], "3 of 5 base clusterings put it with cluster 1, 2 with cluster 0"),
+            ([1, 1, 1, -1, -1, -1], "3 of 3 base clusterings put it with cluster 1, none with cluster 0"),
+            ([0, 0, 0, 1, -1, -1], "3 of 4 base clusterings put it with cluster 0, 1 with cluster 1"),
+            ([-1, -1, -1, -1, -1, -1], "no base clustering saw it, so cluster 0 is a guess"),
+        ],
+    )
+    def test_says_who_put_it_where(self, row, sentence):
+        assert self.why(row) == sentence
+
+    def test_ties(self):
+        assert self.why([0, 0, 1, 1, -1, -1]).startswith(
+            "tie between clusters 0 and 1: 2 of 4 base clusterings for each"
+        )
+
+    def test_base_clusters_that_point_nowhere(self):
+        assert self.why([0, 0, 2, -1, -1, -1]).startswith(
+            "2 of 3 base clusterings put it with cluster 0; 1 points to no single cluster"
+        )
+        assert self.why([2, 2, -1, -1, -1, -1]).startswith("none of the 2 base clusterings that saw it")
+
+    def test_an_instance_has_no_vote_for_itself(self):
+        base = [[0, 0], [0, 0], [2, 0], [1, 1], [1, 1], [2, 1]]  # the third and the last share a base cluster
+        listed = summarize(given([0, 0, 0, 1, 1, 1], base))["results"][0]["instances"]
+        votes = dict(zip(listed["id"], listed["votes"], strict=True))
+        assert (votes[2], votes[5]) == ([1, 0], [0, 1])
+
+    def test_unassigned(self):
+        assert self.why([-1] * 6, label=-1) == "no base clustering saw it"
+        assert self.why([0] * 6, label=-1) == "the method left it unassigned"
+
+    def test_a_base_that_disagrees_with_the_votes_shows_in_the_margin(self):
+        truth = [0] * 6 + [1] * 6
+        base = [[c, c] for c in truth]
+        base[0] = [1, -1]  # alone with the other cluster
+        listed = summarize(given(truth, base))["results"][0]["instances"]
+        assert listed["why"][0] == "seen by one base clustering only, which puts it with cluster 1"
+        assert listed["margin"][0] < 0.5
+
+    def test_a_tie_of_many_clusters_is_not_spelt_out(self):
+        base = np.repeat(np.arange(5), 3)[:, None] * np.ones((1, 5), dtype=int)
+        base = np.vstack([base, np.arange(5)])
+        listed = summarize(given([*np.repeat(np.arange(5), 3), 0], base))["results"][0]["instances"]
+        assert listed["why"][0].startswith("tie between 5 clusters: 1 of 5 base clusterings for each")
+
+
+class TestList:
+    def test_few_instances_are_all_there_least_sure_first(self, fusion, summary):
+        listed = summary["results"][0]["instances"]
+        assert sorted(listed["id"]) == list(range(300))
+        assert listed["confidence"] == sorted(listed["confidence"])
+        assert not any(listed["sampled"])
+
+    def test_many_are_the_least_sure_and_some_of_every_cluster(self):
+        fusion = noisy(n=3000, m=10, missing=0.2)
+        listed = summarize(fusion, listed=400)["results"][0]["instances"]
+        least = [i for i, sampled in zip(listed["id"], listed["sampled"], strict=True) if not sampled]
+        assert len(least) == 300
+        assert len(listed["id"]) == len(set(listed["id"])) <= 400
+        rest = np.setdiff1d(np.arange(3000), least)
+        rows = fusion.partitions.distinct
+        crowded = rows.counts[rows.inverse] > 10
+        assert fusion.confidence[least].max() <= fusion.confidence[rest[~crowded[rest]]].min() + 1e-12
+        assert set(listed["cluster"]) == {0, 1, 2, 3}
+        sure = [c for c, sampled in zip(listed["confidence"], listed["sampled"], strict=True) if sampled]
+        assert max(sure) > np.median(fusion.confidence)
+
+    def test_of_instances_that_are_alike_ten_are_shown(self):
+        base = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, -1]], [400, 300, 100], axis=0)
+        fusion = given(np.repeat([0, 1, 0], [400, 300, 100]), base)
+        listed = summarize(fusion, listed=200)["results"][0]["instances"]
+        doubtful = [i for i, sampled in zip(listed["id"], listed["sampled"], strict=True) if not sampled]
+        assert sum(i >= 700 for i in doubtful) == 10
+        assert listed["alike"][listed["id"].index(doubtful[0])] == 100
+
+    def test_more_than_five_results_share_the_rows(self):
+        fusions = [noisy(n=3000)] * 10
+        sizes = [len(result["instances"]["id"]) for result in summarize(fusions, listed=600)["results"]]
+        assert all(200 < size <= 300 for size in sizes)
+
+    @pytest.mark.parametrize(
+        ("ids", "expected"),
+        [
+            (["a", "b", "c"], ["a", "b", "c"]),
+            ([7, 2**53, 2**60], [7, 2**53, str(2**60)]),  # JavaScript would round the last
+            ([("x", 1), ("x", 2), ("y", 1)], ["x / 1", "x / 2", "y / 1"]),
+            ([1.5, "1.5", True], ["1.5", "1.5", "True"]),
+            (pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]), None),
+        ],
+    )
+    def test_any_id_is_a_number_or_a_text(self, ids, expected):
+        table = Partitions.of([[0, 0], [0, 0], [1, 1]], index=list(ids))
+        summary = summarize(given([0, 0, 1], table))
+        found = dict(enumerate(summary["results"][0]["instances"]["id"]))
+        assert json.loads(json.dumps(summary)) == summary
+        if expected is not None:
+            assert sorted(map(str, found.values())) == sorted(map(str, expected))
+            assert {type(value) for value in found.values()} == {type(value) for value in expected}
+
+    def test_positions_where_there_are_no_ids(self, summary):
+        assert summary["tables"][0]["id_name"] == "row"
+        frame = pd.DataFrame({"a": [0, 0, 1], "b": [0, 0, 1]}, index=pd.Index([5, 6, 7], name="customer"))
+        summary = summarize(fuse(frame, 2, method="DAL"))
+        assert summary["tables"][0]["id_name"] == "customer"
+        assert sorted(summary["results"][0]["instances"]["id"]) == [5, 6, 7]
+
+
+class TestResults:
+    def test_names(self, fusion):
+        assert [r["name"] for r in summarize([fusion, fusion])["results"]] == [
+            "Planted, 4 clusters",
+            "Planted, 4 clusters (2)",
+        ]
+        assert [r["name"] for r in summarize({"one": fusion, 2: fusion})["results"]] == ["one", "2"]
+
+    def test_one_table_is_described_once(self, fusion):
+        other = given(fusion.labels, fusion.partitions.codes[:, :4])
+        found = summarize([fusion, fusion, other])
+        assert [result["table"] for result in found["results"]] == [0, 0, 1]
+        assert [table["n_bases"] for table in found["tables"]] == [6, 4]
+
+    @pytest.mark.parametrize(
+        ("results", "error", "message"),
+        [
+            ([], ValueError, "there is no result to report. Hint"),
+            ([1], TypeError, "Got int instead. Hint"),
+            (3, TypeError, "Got int instead. Hint"),
+            ({"a": "b"}, TypeError, "Got str instead. Hint"),
+        ],
+    )
+    def test_what_is_no_result(self, results, error, message):
+        with pytest.raises(error, match=message):
+            summarize(results)
+
+    def test_other_instances_are_refused(self, fusion):
+        with pytest.raises(ValueError, match=r"'b' is about other instances .*\(200 and 300\)\. Hint"):
+            summarize({"a": fusion, "b": noisy(n=200)})
+        table = Partitions.of(fusion.partitions.codes, index=[f"p{i}" for i in range(300)])
+        with pytest.raises(ValueError, match="other instances"):
+            summarize([fusion, given(fusion.labels, table)])
+
+    def test_wrong_number_of_listed_instances(self, fusion):
+        with pytest.raises(ValueError, match=r"'listed' parameter of summarize .* Hint: use 2000"):
+            summarize(fusion, listed=0)
+
+    def test_what_the_caller_says_of_it(self, fusion):
+        when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+        found = summarize(fusion, created=when)
+        assert found["created"] == "2024-05-06T07:08:09+00:00"
+        assert found["title"] == "Consensus of 6 base clusterings"
+        assert found["command"] is None
+        assert found["versions"]["consilience"] == consilience.__version__
+        assert datetime.fromisoformat(summarize(fusion)["created"]).tzinfo is not None
+
+    def test_method_parameters_and_candidates(self):
+        _, base = planted(120, 5, 3, noise=0.1, missing=0.2, seed=1)
+        result = summarize(fuse(base, 3, random_state=0))["results"][0]
+        assert result["candidates"][0]["method"] == result["method"]
+        assert result["parameters"]["n_clusters"] == 3
+        assert not any("array(" in str(value) for value in result["parameters"].values())
+
+    def test_warnings_are_split_from_their_hints(self):
+        fusion = given([0, 0, 1, 1, 0], [[0, 0], [0, 0], [1, 1], [1, 1], [-1, -1]])
+        warnings = summarize(fusion)["results"][0]["warnings"]
+        assert len(warnings) == len(fusion.diagnostics.warnings) > 0
+        assert all(w["text"][0].isupper() and w["hint"] and " Try: " not in w["text"] for w in warnings)
+
+    def test_views_are_columns_of_the_picture_of_gaps(self):
+        rng = np.random.default_rng(0)
+        kind = np.arange(60) % 3
+        views = {name: rng.normal(4 * rng.normal(size=(3, 4))[kind]) for name in ("size", "hue")}
+        views["size"][:15], views["hue"][50:] = np.nan, np.nan
+        table = summarize(fuse_views(views, 3, n_partitions=4, method="DAL", random_state=0))["tables"][0]
+        assert table["groups"] == ["size"] * 4 + ["hue"] * 4
+        assert table["patterns"]["sets"] == ["size", "hue"]
+        assert table["patterns"]["size"] == [35, 15, 10]
+
+    @pytest.mark.parametrize(
+        ("names", "groups"),
+        [
+            (["a 1", "a 2", "b 1"], ["a", "a", "b"]),
+            (["run 1", "run 2"], None),  # one group is none
+            (["a 1", "b 1"], None),
+            (["a 2", "a 3", "b 1"], None),
+            (["a 1", "a 2", "b"], None),
+        ],
+    )
+    def test_groups_are_read_from_the_names_that_fuse_views_gives(self, names, groups):
+        base = {name: [0, 0, 1, 1] for name in names}
+        assert summarize(given([0, 0, 1, 1], base))["tables"][0]["groups"] == groups
+
+
+class Outline(HTMLParser):
+    """Elements in order, and whether they close in order."""
+
+    VOID = frozenset(("meta", "input", "br", "img", "link", "hr"))
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.elements = [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+class TestPage:
+    def test_elements_close_and_ids_are_unique(self, page):
+        found = Outline(page)
+        assert found.open == []
+        ids = [attributes["id"] for _, attributes in found.elements if "id" in attributes]
+        assert len(ids) == len(set(ids))
+        anchors = [a["href"] for tag, a in found.elements if tag == "a"]
+        assert all(anchor.startswith("#") and anchor[1:] in ids for anchor in anchors)
+
+    def test_it_says_what_a_reader_asks_in_order(self, page):
+        headings = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+        assert headings == [
+            "What was combined",
+            "What is missing, and where",
+            "Do the opinions agree",
+            "The answer, and how sure it is",
+            "Which instances to look at",
+            "Which base clusterings to trust",
+            "How the number of clusters was chosen",
+            "How to reproduce it",
+        ]
+        assert "<title>A title</title>" in page
+        assert "consilience fuse x.csv" in page
+        assert "2025-01-02 03:04" in page
+        assert "It was given: 4 clusters." in page
+
+    def test_only_its_own_script_may_run(self, page):
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+        script = re.search(r"<script>(.*?)</script>", page, flags=re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"script-src 'sha256-{digest}'" in policy
+        assert "default-src 'none'" in policy
+        assert "unsafe-inline'; script" in policy
+        assert "unsafe-eval" not in policy
+
+    def test_nothing_is_loaded(self, page):
+        found = Outline(page)
+        assert not {tag for tag, _ in found.elements} & {"link", "img", "iframe", "object", "embed", "form"}
+        assert not any({"src", "srcset", "action"} & attributes.keys() for _, attributes in found.elements)
+        assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
+        addresses = set(re.findall(r"https?://[^\"'\s)]*", page))
+        assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not a place
+        assert "url(" not in page
+        assert "innerHTML" not in page
+
+    def test_the_data_is_in_the_page(self, page, summary):
+        text = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1]
+        assert json.loads(text) == summary
+
+    def test_the_same_summary_gives_the_same_page(self, page, summary):
+        assert render(json.loads(json.dumps(summary))) == page
+
+    def test_hostile_names_stay_text(self):
+        ids = [*HOSTILE, *(f"id {i}" for i in range(22))]
+        truth, base = planted(30, len(HOSTILE), 2, noise=0.2, missing=0.2, seed=0)
+        table = Partitions.of(dict(zip(HOSTILE, base.T, strict=True)), index=ids)
+        fusions = {name: given(truth, table) for name in HOSTILE}
+        made = summarize(fusions, title=HOSTILE[1], command=HOSTILE[0])
+        assert json.loads(json.dumps(made)) == made
+        page = render(made)
+        found = Outline(page)
+        assert found.open == []
+        tags = Counter(tag for tag, _ in found.elements)
+        assert tags["script"] == 2
+        assert tags["img"] == 0
+        assert "<script>alert" not in page
+        data = re.search(r'id="data">(.*?)</script>', page, flags=re.DOTALL)[1]
+        assert not set(data) & set("<>&\u2028\u2029")
+        assert json.loads(data) == made
+        assert "{{ 7 * 7 }}" in page
+
+    def test_singular_and_plural(self):
+        page = render(summarize(given([0, 0, 0], [[0, 0], [0, 0], [0, 1]])))
+        assert "1 cluster of 3 instances" in page
+        assert not re.search(r"\b1 (clusters|instances|base clusterings)\b", page)
+
+    @pytest.mark.parametrize(
+        ("labels", "base"),
+        [
+            ([0, 0, 1], [[0], [0], [1]]),
+            ([0], [[0]]),
+            ([0, 0, 0], [[0, 0], [0, 1], [1, 1]]),
+            ([0, 0, 1, -1], [[0, 0], [0, 0], [1, 1], [-1, -1]]),
+            ([0, 0, 1, 0], [[0, 0], [0, 0], [1, 1], [-1, -1]]),
+            ([0, 1, 2, 3], [[0, 0], [1, 1], [2, 2], [3, 3]]),
+            ([0, 0, 3, 3], [[0, 0], [0, 0], [1, 1], [1, 1]]),  # clusters without members
+            ([0, 0, 1, 1], [[0, -1], [0, -1], [-1, 0], [-1, 1]]),  # bases that share nobody
+            ([0, 0, 1, 1], [[0, 0], [0, 0], [0, 0], [0, 0]]),  # silent bases
+        ],
+    )
+    def test_small_and_strange_tables(self, labels, base):
+        made = summarize(given(labels, base))
+        assert json.loads(json.dumps(made, allow_nan=False)) == made
+        assert Outline(render(made)).open == []
+
+    def test_many_clusters_have_colours_and_no_map(self):
+        labels = np.repeat(np.arange(160), 2)
+        made = summarize(given(labels, np.column_stack([labels] * 3)))
+        assert made["results"][0]["consensus"] is None
+        page = render(made)
+        assert "map of instances would not be readable" in page
+        assert "--c159:" in page
+
+    def test_the_number_of_clusters_that_was_found(self):
+        _, base = planted(300, 10, 4, noise=0.2, missing=0.3, seed=6)
+        made = summarize(fuse(base, "auto", method="DAL", random_state=0))
+        assert made["results"][0]["count"]["curve"]["k"][0] == 1
+        page = render(made)
+        assert "It was found: 4 clusters, reliably." in page
+        assert 'data-chart="count"' in page
+
+    def test_complete_tables_say_so(self):
+        page = render(summarize(given([0, 0, 1], [[0, 0], [0, 0], [1, 1]])))
+        assert "Nothing: every base clustering saw every instance." in page
+
+    def test_without_jinja_it_says_what_to_install(self, summary, monkeypatch):
+        monkeypatch.setitem(sys.modules, "jinja2", None)
+        with pytest.raises(
+            ImportError, match=r"the HTML report needs jinja2. Hint: pip install .*\[report\]"
+        ):
+            render(summary)
+
+    @pytest.mark.parametrize("name", ["page.html", "page.css", "page.js", "charts.js"])
+    def test_templates_are_part_of_the_package(self, name):
+        assert (files("consilience.report") / "templates" / name).is_file()
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "value", [None, [], "text", {}, {"format": None}, {"format": "consilience-report/2"}, {"format": []}]
+    )
+    def test_what_is_no_summary(self, value):
+        with pytest.raises(ValueError, match=r"no result that a page can be made of: .* Hint"):
+            render(value)
+
+    @pytest.mark.parametrize(
+        ("path", "value", "message"),
+        [
+            (("title",), 3, "summary.title must be of type str"),
+            (("results",), [], "no results"),
+            (("results",), {}, "summary.results must be a list"),
+            (("results", 0, "table"), 5, r"results\[0\].table must be the position"),
+            (("results", 0, "n_clusters"), 9, r"results\[0\].clusters must be a list of 9"),
+            (("results", 0, "clusters", 0, "size"), "<b>", r"clusters\[0\].size must be of type int"),
+            (("results", 0, "instances", "why"), ["x"], "instances.why must be a list of 300"),
+            (("results", 0, "instances", "cluster", 2), True, r"cluster\[2\] must be of type int"),
+            (("results", 0, "instances", "votes", 0, 0), "0);", "must be of type int"),
+            (("results", 0, "bases", "weight"), [1.0], "weight must be a list of 6"),
+            (("tables", 0, "names"), ["a"], "names must be a list of 6"),
+        ],
+    )
+    def test_the_first_damage_is_named(self, summary, path, value, message):
+        damaged = json.loads(json.dumps(summary))
+        *way, last = path
+        at = damaged
+        for step in way:
+            at = at[step]
+        at[last] = value
+        with pytest.raises(ValueError, match=rf"{message}.*Hint"):
+            render(damaged)
+
+    def test_a_missing_entry_is_named(self, summary):
+        damaged = {key: value for key, value in summary.items() if key != "versions"}
+        with pytest.raises(ValueError, match=r"summary\.versions must be there"):
+            render(damaged)
+
+
+class TestFile:
+    def test_results_and_summaries(self, fusion, summary, page, tmp_path):
+        path = write_report(summary, tmp_path / "a.html")
+        assert path.read_text(encoding="utf-8") == page
+        write_report({"one": fusion}, str(path), title="Other")
+        assert "<title>Other</title>" in path.read_text(encoding="utf-8")
+        assert os.listdir(tmp_path) == ["a.html"]
+
+    def test_no_folder(self, summary, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"no folder .*none.* Hint: make it first"):
+            write_report(summary, tmp_path / "none" / "a.html")
+        with pytest.raises(IsADirectoryError, match=r"is a folder\. Hint"):
+            write_report(summary, tmp_path)
+
+    def test_settings_belong_to_results(self, summary, tmp_path):
+        with pytest.raises(TypeError, match=r"takes no 'title'\. Hint"):
+            write_report(summary, tmp_path / "a.html", title="x")
+
+    def test_a_failure_leaves_the_old_page(self, summary, tmp_path, monkeypatch):
+        path = tmp_path / "a.html"
+        path.write_text("old")
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_report(summary, path)
+        assert os.listdir(tmp_path) == ["a.html"]
+        assert path.read_text() == "old"
+
+    def test_half_a_surrogate_pair_is_written_as_a_question_mark(self, summary, tmp_path):
+        path = write_report({**summary, "title": "broken \ud800"}, tmp_path / "a.html")
+        assert "<title>broken ?</title>" in path.read_text(encoding="utf-8")
+
+
+class TestSize:
+    LIMIT = 3_000_000
+
+    def test_a_million_instances(self):
+        truth, base = planted(1_000_000, 10, 8, noise=0.3, missing=0.3, seed=1)
+        made = summarize(given(truth, base))
+        page = render(made)
+        assert len(page.encode()) < self.LIMIT
+        assert "of 1,000,000 shown" in page
+
+    def test_two_hundred_base_clusterings_and_fifty_clusters(self, monkeypatch):
+        # The agreement of every two has the size it has; to compute it takes half a minute.
+        truth, base = planted(4000, 200, 50, noise=0.3, missing=0.3, seed=1)
+        names = [f"a base clustering with a long name, number {j}" for j in range(200)]
+        table = Partitions.of(
+            dict(zip(names, base.T, strict=True)), index=[f"person {i}" for i in range(4000)]
+        )
+        matrix = np.random.default_rng(0).random((200, 200))
+        monkeypatch.setattr(
+            "consilience.diagnostics.bases.pairwise_information", lambda partitions, which: matrix
+        )
+        monkeypatch.setattr("consilience.diagnostics.overview.pairwise_information", lambda *_: matrix)
+        page = render(summarize(given(truth, table)))
+        assert len(page.encode()) < self.LIMIT
+        assert Outline(page).open == []
+
+
+def test_the_documentation_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")
+    scope: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(block, "docs/report.md", "exec"), scope)
+    assert sorted(os.listdir()) == ["report.html", "result.json"]
+    assert re.search(r"\b4\d\d of 1,797 shown", scope["page"])
