@@ -11,12 +11,13 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint docs bench clean
 
 help:
 	@echo "make demo   set up and run the main job on built-in data"
 	@echo "make test   set up and run all tests"
 	@echo "make lint   ruff, mypy and the import contracts"
+	@echo "make docs   the pages and the reference as a site, in docs/_build/html"
 	@echo "make bench  speed and memory, as ratios measured in one run"
 
 $(VENV)/.ready: pyproject.toml
@@ -26,7 +27,7 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.ready
-	$(RUN)python examples/branches.py demo-output
+	$(RUN)consilience demo demo-output
 
 test: $(VENV)/.ready
 	$(RUN)python -m pytest
@@ -37,8 +38,13 @@ lint: $(VENV)/.ready
 	$(RUN)mypy
 	$(RUN)lint-imports
 
+docs: $(VENV)/.ready
+	rm -rf docs/_build docs/api/generated
+	$(RUN)sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(VENV)/.ready
 	$(RUN)python -m benchmarks.bench_pce
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output docs/_build docs/api/generated

@@ -1,0 +1,646 @@
+"""The commands. Results go to standard output or to files; talk and progress go to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import consilience
+from consilience import cli
+from consilience.cli.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from consilience import Comparison
+    from consilience.cli.files import Source
+
+# Whatever a command needs is loaded when it runs, so that help and completion of the shell are quick.
+STDIO = "-"
+
+app = typer.Typer(
+    help="Clustering from incomplete evidence: partial opinions in, one clustering with a confidence out.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Unobserved(StrEnum):
+    """What to do with instances that no base clustering saw."""
+
+    error = "error"
+    noise = "noise"
+    largest = "largest"
+
+
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    memory = "memory"
+    blocks = "blocks"
+    dask = "dask"
+
+
+class Mechanism(StrEnum):
+    """Which entries go missing."""
+
+    per_base = "per_base"
+    mcar = "mcar"
+    mar = "mar"
+    mnar = "mnar"
+
+
+Labels = Annotated[
+    list[str],
+    typer.Argument(
+        help="Table of labels: a row per instance, a column per base clustering. CSV, TSV, Parquet (a file "
+        "or a folder) or Arrow by suffix; - reads CSV from standard input. Several files are joined by --id.",
+        metavar="LABELS...",
+    ),
+]
+IdColumn = Annotated[str | None, typer.Option("--id", help="Column that holds the ids of the instances.")]
+Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas; all by default.")]
+MissingText = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing", help="Text that says missing in CSV, repeatable; default: empty, NA, NaN, null, None."
+    ),
+]
+Delimiter = Annotated[str | None, typer.Option(help="What separates the cells of CSV cli.files.")]
+Noise = Annotated[
+    bool, typer.Option("--noise", help="Negative labels mean noise (as in HDBSCAN), not missing.")
+]
+Unseen = Annotated[
+    Unobserved, typer.Option(help="Instances that nobody saw: refuse, label -1, or the largest cluster.")
+]
+Clusters = Annotated[str, typer.Option("--clusters", "-k", help="Number of clusters, or auto.")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", help="Table of labels and confidence; kind by suffix; - is standard output."
+    ),
+]
+Imputed = Annotated[
+    str | None, typer.Option(help="Also write the table of base labels with its gaps filled in.")
+]
+Report = Annotated[str | None, typer.Option(help="Also write a page, one HTML file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to standard output.")]
+Seed = Annotated[int, typer.Option(help="One seed, one answer.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", help="Parameter of the method, as in gamma=10; repeatable."),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"consilience {consilience.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Clustering from incomplete evidence: partial opinions in, one clustering with a confidence out."""
+
+
+@app.command()
+def fuse(
+    labels: Labels,
+    clusters: Clusters = "auto",
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="auto, or a name from consilience methods.")
+    ] = "auto",
+    output: Output = None,
+    imputed: Imputed = None,
+    report: Report = None,
+    as_json: AsJson = False,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    missing: MissingText = None,
+    delimiter: Delimiter = None,
+    noise: Noise = False,
+    unobserved: Unseen = Unobserved.error,
+    param: Parameters = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="memory; or, for Parquet beyond memory, blocks (this process) or dask (processes)."
+        ),
+    ] = Engine.memory,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; by default one is started here.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Folder from which an interrupted run of blocks or dask goes on.")
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Merge a table of base labels into one clustering of all instances.
+
+    Example: `consilience fuse banks.csv --id customer -k 4 -o merged.csv --report page.html`
+
+    Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
+    """
+    if engine is not Engine.memory:
+        _refuse_in_blocks(imputed=imputed, report=report, json=as_json, noise=noise, missing=missing)
+        chosen = method if method.lower() == "auto" and not param else _method(method, param)
+        with cli.progress.bar(quiet) as told, _warnings(quiet):
+            done = cli.blocks.fuse_blocks(
+                labels,
+                output,
+                _n_clusters(clusters),
+                ids=id_column,
+                columns=columns,
+                method=chosen,
+                unobserved=unobserved.value,
+                on_dask=engine is Engine.dask,
+                scheduler=scheduler,
+                checkpoint=checkpoint,
+                seed=seed,
+                told=told,
+            )
+        _talk(done, quiet)
+        return
+    if scheduler is not None or checkpoint is not None:
+        raise UsageError("--scheduler and --checkpoint need --engine. Hint: as in --engine dask.")
+    k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
+    chosen = method if method.lower() == "auto" and not param else _method(method, param)
+    _check_outputs(output, imputed, report, as_json)
+    with cli.progress.bar(quiet) as told, _warnings(quiet):
+        told("reading")
+        table = cli.files.read_labels(
+            labels, source, negative="noise" if noise else "missing", unobserved=unobserved
+        )
+        told("merging")
+        fusion = consilience.fuse(
+            table, k, method=chosen, unobserved=unobserved.value, random_state=seed, progress=told
+        )
+        cli.results.write_fusion(fusion, told, output=output, imputed=imputed, report=report, as_json=as_json)
+    _talk(fusion.summary(), quiet)
+
+
+@app.command()
+def cluster(
+    views: Annotated[
+        list[str],
+        typer.Argument(
+            help="Tables of features of the same instances, CSV, TSV, Parquet or Arrow by suffix.",
+            metavar="VIEWS...",
+        ),
+    ],
+    clusters: Clusters = "auto",
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="auto, or a name from consilience methods (labels or views)."),
+    ] = "auto",
+    clusterer: Annotated[str, typer.Option(help="What clusters each view: graph or kmeans.")] = "graph",
+    partitions: Annotated[int, typer.Option(min=1, help="Base clusterings of each view.")] = 20,
+    output: Output = None,
+    report: Report = None,
+    as_json: AsJson = False,
+    id_column: IdColumn = None,
+    missing: MissingText = None,
+    delimiter: Delimiter = None,
+    param: Parameters = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Cluster tables of features about the same instances, each of which may lack some of them.
+
+    Every view is clustered several times on the rows it has, and the labels are merged; or a multi-view
+    method clusters all of them at once.
+
+    Example: `consilience cluster blood.csv genes.parquet --id patient -k 5 --method APMC -o groups.csv`
+    """
+    k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
+    chosen = method if method.lower() == "auto" and not param else _method(method, param, views=True)
+    _check_outputs(output, None, report, as_json)
+    with cli.progress.bar(quiet) as told, _warnings(quiet):
+        told("reading")
+        tables = cli.files.read_view_tables(views, source)
+        told("clustering the views")
+        fusion = consilience.fuse_views(
+            tables,
+            k,
+            on=id_column,
+            method=chosen,
+            clusterer=clusterer,
+            n_partitions=partitions,
+            random_state=seed,
+            progress=told,
+        )
+        cli.results.write_fusion(fusion, told, output=output, report=report, as_json=as_json)
+    _talk(fusion.summary(), quiet)
+
+
+@app.command()
+def compare(
+    labels: Labels,
+    clusters: Annotated[
+        str,
+        typer.Option("--clusters", "-k", help="Number of clusters, several (4,6,8), a range (4-8), or auto."),
+    ] = "auto",
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", "-m", help="Names separated by commas; all: every label method."),
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=0, help="Fits a method for its stability.")] = 5,
+    report: Report = None,
+    as_json: AsJson = False,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    missing: MissingText = None,
+    delimiter: Delimiter = None,
+    noise: Noise = False,
+    unobserved: Unseen = Unobserved.error,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Run several methods on one table and show how good they are without any true classes.
+
+    Agreement is the mean NMI with the base clusterings, stability the likeness of answers from parts of
+    them, confidence its mean over instances. The page lets you toggle between the answers.
+
+    Example: `consilience compare banks.csv --id customer -k 3-6 -m DAL,PCE,LWGP --report page.html`
+    """
+    source = _source(id_column, columns, missing, delimiter)
+    names = _names(methods)
+    ks = _several_n_clusters(clusters)
+    _check_outputs(None, None, report, as_json)
+    with cli.progress.bar(quiet) as told, _warnings(quiet):
+        told("reading")
+        table = cli.files.read_labels(
+            labels, source, negative="noise" if noise else "missing", unobserved=unobserved
+        )
+        found = consilience.compare(
+            table,
+            ks,
+            methods=names,
+            unobserved=unobserved.value,
+            n_resamples=resamples,
+            random_state=seed,
+            progress=told,
+        )
+        if report is not None:
+            told("drawing the page")
+            _require_an_answer(found)
+            consilience.report.write_report(found.fusions, report, command=cli.results.command())
+    if as_json:
+        rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
+        print(json.dumps(rows, indent=1))
+    else:
+        _show_comparison(found)
+
+
+@app.command()
+def methods(
+    kind: Annotated[
+        str | None, typer.Option("--input", help="Only those that take labels, views or features.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List all methods: what they take, what they cost, and the paper.
+
+    Example: `consilience methods --input views`
+    """
+    found = [method for method in cli.catalog.catalogue() if kind in (None, method.input)]
+    if not found:
+        raise UsageError(f"no method takes {kind!r}. Hint: --input is labels, views or features.")
+    if as_json:
+        print(json.dumps([method._asdict() for method in found], indent=1))
+        return
+    from rich.table import Table
+
+    table = Table("method", "input", "what it does", "cost", "paper", show_lines=True)
+    for method in found:
+        table.add_row(*method)
+    _show(table)
+
+
+@app.command()
+def simulate(
+    labels: Labels,
+    share: Annotated[
+        float, typer.Option("--share", "-s", min=0.0, max=1.0, help="Share of the labels to remove.")
+    ] = 0.3,
+    mechanism: Annotated[
+        Mechanism,
+        typer.Option(help="per_base: as many from each column; mcar: independently; mar, mnar: by label."),
+    ] = Mechanism.per_base,
+    output: Output = None,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    missing: MissingText = None,
+    delimiter: Delimiter = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Remove labels on purpose, to see what a method makes of the gaps.
+
+    Example: `consilience simulate complete.csv --id customer --share 0.3 --mechanism mnar -o partial.csv`
+    """
+    source = _source(id_column, columns, missing, delimiter)
+    _check_outputs(output)
+    with cli.progress.bar(quiet) as told, _warnings(quiet):
+        told("reading")
+        table = cli.files.read_labels(labels, source, unobserved="keep")
+        codes = consilience.missing.drop_labels(
+            table.codes, share, mechanism=mechanism.value, random_state=seed
+        )
+        cli.files.write_table(
+            output or STDIO, table.n_instances, cli.results.base_labels(table.fill(codes)), told
+        )
+    gone = int((table.codes >= 0).sum() - (codes >= 0).sum())
+    _talk(f"Removed {gone} of {int((table.codes >= 0).sum())} labels.", quiet)
+
+
+@app.command()
+def report(
+    result: Annotated[
+        str, typer.Argument(help="What fuse --json or cluster --json wrote; - is standard input.")
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The page; - is standard output.")
+    ] = "report.html",
+    quiet: Quiet = False,
+) -> None:
+    """Rebuild the page from a saved result.
+
+    Example: `consilience report result.json -o page.html`, after `consilience fuse ... --json > result.json`
+    """
+    if output != STDIO:
+        cli.files.require_folder(output)
+    if result != STDIO and not Path(result).is_file():
+        raise UsageError(f"there is no file {result!r}. Hint: it is what fuse --json wrote.")
+    text = sys.stdin.read() if result == STDIO else Path(result).read_text()
+    try:
+        summary = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{result} is not JSON: {error}. Hint: it is what fuse --json wrote.") from error
+    cli.files.write_text(output, consilience.report.render(summary))
+    _talk(f"Wrote {output}", quiet or output == STDIO)
+
+
+@app.command()
+def demo(
+    folder: Annotated[str, typer.Argument(help="Folder for the results; made if need be.")] = "demo-output",
+    quiet: Quiet = False,
+) -> None:
+    """Merge eight partial clusterings of handwritten digits, and write the results and the page.
+
+    Example: `consilience demo demo-output`
+    """
+    with cli.progress.bar(quiet) as told:
+        lines = cli.demo.run_demo(Path(folder), told)
+    _talk(lines, quiet)
+    print(Path(folder, "report.html"))
+
+
+bench = typer.Typer(help="Run experiments that are described in files, such as those of the papers.")
+app.add_typer(bench, name="bench")
+
+Name = Annotated[str, typer.Argument(help="An experiment from bench list, or a TOML file.", metavar="NAME")]
+Folder = Annotated[str, typer.Option(help="Folder of the results; a folder in it for each experiment.")]
+Small = Annotated[bool, typer.Option("--small", help="The version that runs in a minute.")]
+
+
+@bench.command("list")
+def bench_list() -> None:
+    """List the experiments that come with the library.
+
+    Example: `consilience bench list`
+    """
+    from rich.table import Table
+
+    table = Table("name", "what it shows", "paper")
+    for name in consilience.bench.available():
+        experiment = consilience.bench.load(name)
+        table.add_row(name, f"{experiment.title} ({', '.join(experiment.shows)})", experiment.paper)
+    _show(table)
+
+
+@bench.command("run")
+def bench_run(
+    name: Name,
+    folder: Folder = "bench-results",
+    small: Small = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Samples worked on at once.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment, or what is left of it: rows are written as they finish.
+
+    Example: `consilience bench run pce-figures-2-3 --jobs 2`
+    """
+    experiment = _experiment(name, small)
+    with cli.progress.bar(quiet) as told:
+        told(f"running {experiment.name}")
+        place = Path(folder, experiment.name)
+        store = consilience.bench.run(experiment, place, n_jobs=jobs, retry=retry, progress=told)
+    rows = store.read()
+    failed = rows[rows["error"] != ""]["cell"].nunique()
+    _talk(f"{rows['cell'].nunique()} fits, {failed} of them failed; rows are in {place}.", quiet)
+
+
+@bench.command("show")
+def bench_show(
+    name: Name,
+    folder: Folder = "bench-results",
+    small: Small = False,
+    by_missing: Annotated[
+        bool, typer.Option("--by-missing", help="A column for every share of labels missing.")
+    ] = False,
+) -> None:
+    """Print the table of an experiment, the paper's figures beside ours, as Markdown.
+
+    Example: `consilience bench show pce-figures-2-3 > table.md`
+    """
+    experiment = _experiment(name, small)
+    print(consilience.bench.show(experiment, _rows(experiment, folder), by_missing=by_missing), end="")
+
+
+@bench.command("plot")
+def bench_plot(
+    name: Name,
+    output: Annotated[str, typer.Option("--output", "-o", help="A picture; PNG, SVG or PDF by suffix.")],
+    folder: Folder = "bench-results",
+    small: Small = False,
+    metric: Annotated[str | None, typer.Option(help="Which metric; the first by default.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the figure of an experiment.
+
+    Example: `consilience bench plot pce-figures-2-3 --metric ACC -o figure.png`
+    """
+    cli.files.require_folder(output)
+    experiment = _experiment(name, small)
+    if metric is not None and metric not in experiment.metrics:
+        raise UsageError(f"{name} has no metric {metric!r}. {did_you_mean(metric, experiment.metrics)}")
+    rows = _rows(experiment, folder)
+    consilience.bench.draw(experiment, rows, metric=metric).savefig(output, dpi=110)
+    _talk(f"Wrote {output}", quiet)
+
+
+def _experiment(name: str, small: bool) -> Any:
+    try:
+        experiment = consilience.bench.load(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return experiment.in_small() if small else experiment
+
+
+def _rows(experiment: Any, folder: str) -> Any:
+    rows = consilience.bench.Store(Path(folder, experiment.name)).read()
+    if rows.empty:
+        raise UsageError(f"there are no results in {folder!r}. Hint: consilience bench run {experiment.name}")
+    return rows
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+def _n_clusters(text: str) -> Any:
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"-k must be a number from 1, or auto. Got {text!r}. Hint: as in -k 8.")
+    return int(text)
+
+
+def _several_n_clusters(text: str) -> Any:
+    first, dash, last = text.partition("-")
+    if dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
+        return list(range(int(first), int(last) + 1))
+    return [_n_clusters(part.strip()) for part in text.split(",")]
+
+
+def _source(
+    id_column: str | None, columns: str | None, missing: Sequence[str] | None, delimiter: str | None
+) -> Source:
+    if delimiter is not None and len(delimiter.replace("\\t", "\t")) != 1:
+        raise UsageError(
+            f"--delimiter must be one character. Got {delimiter!r}. Hint: as in --delimiter ';'."
+        )
+    chosen = tuple(name.strip() for name in columns.split(",")) if columns is not None else ()
+    texts = tuple(missing) if missing else cli.files.MISSING_TEXTS
+    return cli.files.Source(
+        id_column, chosen, texts, None if delimiter is None else delimiter.replace("\\t", "\t")
+    )
+
+
+def _refuse_in_blocks(**options: Any) -> None:
+    for name, value in options.items():
+        if value:
+            raise UsageError(
+                f"--{name} needs the whole table in memory. Hint: leave it out, or use --engine memory."
+            )
+
+
+def _names(methods: str | None) -> list[str] | None:
+    if methods is None:
+        return None
+    if methods == "all":
+        return [method.name for method in cli.catalog.catalogue() if method.input == "labels"]
+    names = [name.strip() for name in methods.split(",")]
+    for name in names:
+        if name != "auto":
+            _method(name, None)
+    return names
+
+
+def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False) -> Any:
+    """An estimator by its name, with parameters; or the name, which `fuse` knows."""
+    if name.lower() == "auto":
+        raise UsageError("--param needs --method. Hint: as in --method PCE --param gamma=10.")
+    kinds = ("labels", "views") if views else ("labels",)
+    known = {method.name.lower(): method.name for method in cli.catalog.catalogue() if method.input in kinds}
+    if name.lower() not in known:
+        hint = did_you_mean(name.upper(), known.values())
+        raise UsageError(f"there is no method {name!r} for this input. {hint} See consilience methods.")
+    estimator = getattr(consilience, known[name.lower()])()
+    allowed = estimator.get_params()
+    values = {}
+    for parameter in parameters or ():
+        key, equals, value = parameter.partition("=")
+        if not equals:
+            raise UsageError(f"--param {parameter!r} has no value. Hint: as in --param gamma=10.")
+        if key not in allowed:
+            raise UsageError(f"{known[name.lower()]} has no parameter {key!r}. {did_you_mean(key, allowed)}")
+        values[key] = _value(value)
+    return estimator.set_params(**values)
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or null as JSON has them; otherwise the text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _check_outputs(
+    output: str | None, imputed: str | None = None, report: str | None = None, as_json: bool = False
+) -> None:
+    """Refuse what could not be written, before the work is done rather than after."""
+    for path in (output, imputed):
+        if path is not None:
+            cli.files.check_output(path)
+    if report is not None:
+        cli.files.require_folder(report)
+    if [output, imputed, report, STDIO if as_json else None].count(STDIO) > 1:
+        raise UsageError("only one result can go to standard output. Hint: give the others a file name.")
+
+
+# --- results ------------------------------------------------------------------------------------------------
+
+
+def _require_an_answer(found: Comparison) -> None:
+    if not found.fusions:
+        raise ValueError(f"every method failed; the first said: {found.rows[0].error}")
+
+
+def _show_comparison(found: Comparison) -> None:
+    from rich.table import Table
+
+    table = Table("method", "clusters", "agreement", "stability", "confidence", "seconds")
+    for row in found.rows:
+        numbers = [f"{value:.3f}" for value in (row.agreement, row.stability, row.confidence)]
+        cells = [row.error, "", "", ""] if row.error else [*numbers, f"{row.seconds:.2f}"]
+        table.add_row(row.method, str(row.n_clusters), *cells)
+    _show(table)
+
+
+def _show(table: Table) -> None:
+    """To a terminal as wide as it is; to a file without any cut or colour."""
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _talk(text: str, quiet: bool) -> None:
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+def _warnings(quiet: bool) -> warnings.catch_warnings[Any]:
+    return warnings.catch_warnings(action="ignore") if quiet else warnings.catch_warnings()

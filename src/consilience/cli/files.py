@@ -1,0 +1,444 @@
+"""Tables in files: read in pieces, written in pieces, never half written.
+
+Labels are read as codes: a column is held as one small integer per row and the distinct labels, whatever its
+type, so that ten million rows of text take no more memory than ten million rows of numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.dataset as pa_dataset
+import pyarrow.ipc as pa_ipc
+import pyarrow.parquet as pa_parquet
+
+from consilience._files import whole_file
+from consilience.cli.errors import UsageError, did_you_mean
+from consilience.partitions import MISSING, Partitions
+
+# What a CSV file may say where there is no label.
+MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+STDIO = "-"
+ROWS_A_PIECE = 1_000_000
+_BLOCK = 1 << 23  # bytes of a CSV file read at once
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+_ARROW = (".arrow", ".feather", ".ipc")
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_CANONICAL = re.compile(r"-?(0|[1-9]\d*)(\.0*)?")
+# A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
+_FORMULA, _NUMBER = r"^[=+\-@\t\r]", r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+Piece = Callable[[slice], dict[str, Any]]
+
+
+class Source(NamedTuple):
+    """How to read the files of one command."""
+
+    id_column: str | None = None
+    columns: tuple[str, ...] = ()
+    missing: tuple[str, ...] = MISSING_TEXTS
+    delimiter: str | None = None
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def read_labels(
+    paths: Sequence[str], source: Source, *, negative: str = "missing", unobserved: str = "error"
+) -> Partitions:
+    """The base clusterings in one file, or in several that are joined by id."""
+    if len(paths) > 1 and source.id_column is None:
+        raise UsageError(
+            f"{len(paths)} files can be joined by id only. Hint: name their id column with --id, which all "
+            "of them must have."
+        )
+    tables = [_read_codes(path, source) for path in paths]
+    names = _distinct_names(paths, [list(table.columns) for table in tables])
+    ids, places = _join(paths, tables)
+    n_rows = len(ids) if ids is not None else tables[0].n_rows
+    columns: dict[str, tuple[Any, Sequence[Any]]] = {}
+    for table, new_names, place in zip(tables, names, places, strict=True):
+        for name, column in zip(new_names, table.columns.values(), strict=True):
+            codes = column.codes
+            if place is not None:
+                codes = np.full(n_rows, MISSING, dtype=np.int32)
+                codes[place] = column.codes
+            columns[name] = codes, column.labels
+    if source.id_column is None:
+        _refuse_ids_among_labels(columns)
+    return Partitions.of_codes(
+        columns,
+        negative=negative,  # type: ignore[arg-type]
+        index=None if ids is None else _id_array(ids),
+        index_name=source.id_column,
+        unobserved="error" if unobserved == "error" else "keep",
+    )
+
+
+def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table]:
+    """Feature tables by the names of their files, ids as text where files disagree about their type."""
+    tables = {}
+    for name, path in zip(_stems(paths), paths, strict=True):
+        pieces = list(_pieces(path, source, text=False))
+        tables[name] = pa.concat_tables(
+            [pa.Table.from_batches([piece]) for piece in pieces], promote_options="permissive"
+        )
+        _refuse_text(path, tables[name], source.id_column)
+    key = source.id_column
+    if key is not None and len({table.schema.field(key).type for table in tables.values()}) > 1:
+        for name, table in tables.items():
+            at = table.schema.get_field_index(key)
+            tables[name] = table.set_column(at, key, table.column(key).cast(pa.string()))
+    return tables
+
+
+def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
+    for field in table.schema:
+        if field.name != id_column and pa.types.is_string(field.type):
+            hint = (
+                "choose tables of numbers only"
+                if id_column
+                else f"if it holds the ids, say --id {field.name}"
+            )
+            raise UsageError(f"column {field.name!r} of {path} holds text, not numbers. Hint: {hint}.")
+
+
+class _Column(NamedTuple):
+    codes: np.ndarray
+    labels: list[Any]
+
+
+class _CodedTable(NamedTuple):
+    columns: dict[str, _Column]
+    ids: pa.ChunkedArray | None
+    n_rows: int
+
+
+def _read_codes(path: str, source: Source) -> _CodedTable:
+    codes: dict[str, list[np.ndarray]] = {}
+    labels: dict[str, dict[Any, int]] = {}
+    ids: list[pa.Array] = []
+    n_rows = 0
+    for piece in _pieces(path, source, text=True):
+        n_rows += piece.num_rows
+        for name, values in zip(piece.schema.names, piece.columns, strict=True):
+            if name == source.id_column:
+                ids.append(values)
+                continue
+            found, known = _encode(values), labels.setdefault(name, {})
+            number = [known.setdefault(label, len(known)) for label in found.dictionary.to_pylist()]
+            place = pc.fill_null(found.indices, len(number)).to_numpy(zero_copy_only=False)
+            codes.setdefault(name, []).append(np.array([*number, MISSING], dtype=np.int32)[place])
+    if not n_rows:
+        raise ValueError(f"{path} has no rows. Hint: a row per instance, below a line of column names.")
+    if not codes:
+        raise ValueError(f"{path} has no column of labels. Hint: a column per base clustering.")
+    is_text = _kind(path) == "csv"
+    columns = {
+        name: _Column(
+            np.concatenate(parts), _as_numbers(list(labels[name])) if is_text else list(labels[name])
+        )
+        for name, parts in codes.items()
+    }
+    return _CodedTable(columns, pa.chunked_array(ids) if ids else None, n_rows)
+
+
+def _encode(values: pa.Array) -> pa.DictionaryArray:
+    return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+
+
+def _as_numbers(labels: list[str]) -> list[Any]:
+    """Labels of a text file as numbers where all of them are: "-1" means missing, "10" comes after "9"."""
+    if all(_CANONICAL.fullmatch(label) for label in labels):
+        return [int(label.partition(".")[0]) for label in labels]
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return labels
+    # "007" is a name; 0.37 is no label, which the labels door says better.
+    return labels if any(re.match(r"[+-]?0\d", label) for label in labels) else numbers
+
+
+def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]:
+    """A file in pieces; with `text`, all columns of a CSV file as text."""
+    if path != STDIO and not Path(path).exists():
+        raise UsageError(f"there is no file {path!r}. Hint: check the path; - reads CSV from standard input.")
+    kind = _kind(path)
+    try:
+        if kind == "csv":
+            yield from _csv_pieces(path, source, text)
+            return
+        data = pa_dataset.dataset(path, format=kind)
+        wanted = _wanted(path, data.schema.names, source)
+        yield from (piece for piece in data.to_batches(columns=wanted) if piece.num_rows)
+    except pa.ArrowInvalid as error:
+        said = " ".join(str(error).split())[:300].rstrip(".")
+        hint = (
+            "give --delimiter, or check that every row has as many cells as the first"
+            if kind == "csv"
+            else (f"is it a {kind} file? The suffix decides how a file is read")
+        )
+        raise ValueError(f"{path} cannot be read: {said}. Hint: {hint}.") from error
+
+
+def _csv_pieces(path: str, source: Source, text: bool) -> Iterator[pa.RecordBatch]:
+    delimiter = source.delimiter or _DELIMITERS.get(_suffix(path), ",")
+    given: Any = pa.py_buffer(sys.stdin.buffer.read()) if path == STDIO else path
+    parse = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    read = pa_csv.ReadOptions(block_size=_BLOCK)
+
+    def opened(**convert: Any) -> pa_csv.CSVStreamingReader:
+        stream = pa.BufferReader(given) if path == STDIO else given
+        options = pa_csv.ConvertOptions(null_values=list(source.missing), strings_can_be_null=True, **convert)
+        return pa_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=options)
+
+    with opened() as first:
+        names = first.schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path} has two columns named {twice!r}. Hint: give every column its own name.")
+    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        raise UsageError(
+            f"{path} has a single column, {names[0]!r}. Hint: its cells seem to be separated by {other!r}; "
+            f"give --delimiter {other!r}."
+        )
+    wanted = _wanted(path, names, source)
+    as_text = wanted if text else [name for name in wanted if name == source.id_column]
+    with opened(include_columns=wanted, column_types=dict.fromkeys(as_text, pa.string())) as reader:
+        yield from reader
+
+
+def _wanted(path: str, names: list[str], source: Source) -> list[str]:
+    """The columns to read, ids first."""
+    for name in [*source.columns, *([source.id_column] if source.id_column is not None else [])]:
+        if name not in names:
+            raise UsageError(f"{path} has no column {name!r}. {did_you_mean(name, names)}")
+    chosen = [name for name in source.columns or names if name != source.id_column]
+    return chosen if source.id_column is None else [source.id_column, *chosen]
+
+
+def _suffix(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def _kind(path: str) -> str:
+    """ "csv", "parquet" or "arrow", by the suffix; a folder holds Parquet files."""
+    suffix = _suffix(path)
+    if path == STDIO or suffix in _DELIMITERS:
+        return "csv"
+    if suffix in (".parquet", ".pq") or Path(path).is_dir():
+        return "parquet"
+    if suffix in _ARROW:
+        return "arrow"
+    raise UsageError(
+        f"the kind of {path!r} is not known. Hint: its name must end in .csv, .tsv, .parquet or .arrow."
+    )
+
+
+def is_parquet(path: str) -> bool:
+    """Whether it is there and is a Parquet file or a folder."""
+    return Path(path).exists() and _kind(path) == "parquet"
+
+
+# --- joining by id ------------------------------------------------------------------------------------------
+
+
+def _join(paths: Sequence[str], tables: list[_CodedTable]) -> tuple[pa.Array | None, list[np.ndarray | None]]:
+    """All ids in order of appearance, and where the rows of each table go."""
+    parts = [table.ids for table in tables if table.ids is not None]
+    if len(parts) < len(tables):
+        return None, [None] * len(tables)
+    if len({part.type for part in parts}) > 1:
+        parts = [part.cast(pa.string()) for part in parts]
+    together = pa.chunked_array([chunk for part in parts for chunk in part.chunks]).combine_chunks()
+    coded = _encode(together)
+    places = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
+    split = np.split(places, np.cumsum([len(part) for part in parts])[:-1])
+    for path, place in zip(paths, split, strict=True):
+        if len(place) and place.min() < 0:
+            row = int(np.argmin(place >= 0))
+            raise ValueError(f"row {row} of {path} has no id. Hint: give every row an id of its own.")
+        counts = np.bincount(place)
+        if len(place) and counts.max() > 1:
+            twice = coded.dictionary[int(np.argmax(counts > 1))].as_py()
+            raise ValueError(
+                f"the id {twice!r} occurs {counts.max()} times in {path}. Hint: a row per instance; give "
+                "another id column, or remove the repetitions."
+            )
+    if len(tables) == 1:
+        return together, [None]
+    return coded.dictionary, list(split)
+
+
+def _id_array(ids: pa.Array) -> np.ndarray:
+    """Ids as NumPy holds them: integers, or text without a Python object for every row."""
+    if pa.types.is_integer(ids.type):
+        return np.asarray(ids)
+    text = ids.cast(pa.string())
+    out = np.empty(len(text), dtype=np.dtypes.StringDType())
+    for start in range(0, len(text), ROWS_A_PIECE):
+        out[start : start + ROWS_A_PIECE] = text[start : start + ROWS_A_PIECE].to_numpy(zero_copy_only=False)
+    return out
+
+
+def _stems(paths: Sequence[str]) -> list[str]:
+    stems = [Path(path).name.split(".")[0] if path != STDIO else "stdin" for path in paths]
+    return [str(path) if stems.count(stem) > 1 else stem for stem, path in zip(stems, paths, strict=True)]
+
+
+def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[list[str]]:
+    """Names of base clusterings: those of their columns, and of their files where columns repeat."""
+    everywhere = [name for names in columns for name in names]
+    return [
+        [
+            name if everywhere.count(name) == 1 else stem if len(names) == 1 else f"{stem} {name}"
+            for name in names
+        ]
+        for stem, names in zip(_stems(paths), columns, strict=True)
+    ]
+
+
+def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]]) -> None:
+    for name, (codes, labels) in columns.items():
+        if len(labels) == len(codes) >= 20:
+            raise UsageError(
+                f"column {name!r} has a different value in every row. Hint: if it holds the ids, say --id "
+                f"{name!r}; otherwise choose the columns of labels with --columns."
+            )
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def check_output(path: str) -> None:
+    """Refuse a path that could not be written, before the work is done rather than after."""
+    if path == STDIO:
+        return
+    _kind_of_output(path)
+    require_folder(path)
+
+
+def require_folder(path: str) -> None:
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r} to write to. Hint: mkdir -p {folder}")
+
+
+def write_table(path: str, n_rows: int, piece: Piece, told: Callable[[str, int, int], None]) -> None:
+    """Write a table in pieces, CSV, Parquet or Arrow by suffix; `piece` gives the columns of some rows."""
+    kind = "csv" if path == STDIO else _kind_of_output(path)
+    with _opened(path) as file:
+        writer = None
+        try:
+            for start in range(0, n_rows, ROWS_A_PIECE):
+                rows = slice(start, min(start + ROWS_A_PIECE, n_rows))
+                batch = pa.record_batch({name: pa.array(values) for name, values in piece(rows).items()})
+                if kind == "csv":
+                    batch = _harmless(batch)
+                writer = writer or _writer(kind, path, file, batch.schema)
+                writer.write_batch(batch)
+                told(f"writing {path}", rows.stop, n_rows)
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def write_text(path: str, text: str) -> None:
+    """A text file that is there completely or not at all; - is standard output."""
+    if path == STDIO:
+        sys.stdout.write(text)
+        return
+    with _opened(path) as file:
+        file.write(text.encode())
+
+
+def _kind_of_output(path: str) -> str:
+    kind = _kind(path)
+    if _suffix(path) != Path(path).suffix.lower() and Path(path).suffix.lower() != ".gz":
+        raise UsageError(f"cannot write {path!r}. Hint: of compressed files, only .gz is written.")
+    return kind
+
+
+def _writer(kind: str, path: str, file: Any, schema: pa.Schema) -> Any:
+    if kind == "parquet":
+        return pa_parquet.ParquetWriter(file, schema)
+    if kind == "arrow":
+        return pa_ipc.new_file(file, schema)
+    return _CsvWriter(path, file, schema)
+
+
+class _CsvWriter:
+    """Writes text without quotes where it needs none, so that shell tools can read it."""
+
+    def __init__(self, path: str, file: Any, schema: pa.Schema) -> None:
+        self._stream = pa.CompressedOutputStream(file, "gzip") if path.endswith(".gz") else file
+        self._delimiter = _DELIMITERS.get(_suffix(path), ",")
+        line = io.StringIO()
+        csv.writer(line, delimiter=self._delimiter, lineterminator="\n").writerow(schema.names)
+        self._stream.write(line.getvalue().encode())
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        special = f'["\\r\\n{self._delimiter}]'
+        quote = any(
+            pc.any(pc.match_substring_regex(values, special)).as_py()
+            for values in batch.columns
+            if pa.types.is_string(values.type)
+        )
+        options = pa_csv.WriteOptions(
+            include_header=False, delimiter=self._delimiter, quoting_style="needed" if quote else "none"
+        )
+        pa_csv.write_csv(batch, self._stream, options)
+
+    def close(self) -> None:
+        if isinstance(self._stream, pa.CompressedOutputStream):
+            self._stream.close()
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    if path == STDIO:
+        yield sys.stdout.buffer
+        return
+    with whole_file(path) as file:
+        yield file
+
+
+def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Text that a spreadsheet would run as a formula gets an apostrophe in front."""
+    columns = []
+    for values in batch.columns:
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if pa.types.is_large_string(values.type):
+            values = values.cast(pa.string())
+        if pa.types.is_string(values.type):
+            dangerous = pc.and_(
+                pc.match_substring_regex(values, _FORMULA),
+                pc.invert(pc.match_substring_regex(values, _NUMBER)),
+            )
+            values = pc.if_else(
+                dangerous, pc.binary_join_element_wise(pa.scalar("'", values.type), values, ""), values
+            )
+        elif pa.types.is_floating(values.type):
+            values = pc.round(values, 6)
+        columns.append(values)
+    names = [
+        f"'{name}" if re.match(_FORMULA, name) and not re.match(_NUMBER, name) else name
+        for name in batch.schema.names
+    ]
+    return pa.record_batch(columns, names=names)

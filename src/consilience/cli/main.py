@@ -1,0 +1,78 @@
+"""The entry point: runs a command, and turns whatever happens into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from consilience._optional import optional_import
+from consilience.cli.errors import UsageError
+
+FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; its exit code."""
+    try:
+        for module in ("typer", "rich", "pyarrow"):
+            if find_spec(module) is None:
+                optional_import(module, needed_for="the command line", extra="cli")  # which says so
+        from consilience.cli.app import app
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            code = app(arguments, prog_name="consilience", standalone_mode=False)
+        sys.stdout.flush()
+        if code == INTERRUPTED:  # what newer versions of typer make of Ctrl-C
+            raise KeyboardInterrupt
+        return int(code or 0)
+    except BrokenPipeError:
+        # Whoever read our output has gone, as in `| head`. Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except KeyboardInterrupt:
+        return _fail("interrupted; nothing was written.", INTERRUPTED)
+    except UsageError as error:
+        return _fail(error, USAGE)
+    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+        return _fail(_said(error), FAILURE)
+    except Exception as error:
+        if type(error).__name__ == "Abort":  # and what older ones make of it
+            return _fail("interrupted; nothing was written.", INTERRUPTED)
+        if not hasattr(error, "format_message"):
+            raise
+        return _fail(_with_hint(error), USAGE)
+
+
+def _fail(error: Any, code: int) -> int:
+    print(f"Error: {' '.join(str(error).split())}", file=sys.stderr)
+    return code
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.strerror}: {error.filename}. Hint: check the path and its permissions."
+    if isinstance(error, MemoryError):
+        return f"not enough memory. {error} Hint: try a linear method such as PCE, or --engine dask."
+    return str(error) or type(error).__name__
+
+
+def _with_hint(error: Any) -> str:
+    """What typer says of a wrong option, in the form of all our errors."""
+    command = getattr(getattr(error, "ctx", None), "command_path", "consilience")
+    return f"{error.format_message().rstrip('.')}. Hint: see {command} --help."
+
+
+def _show_warning(message: Any, category: type[Warning], *_: Any) -> None:
+    if issubclass(category, UserWarning):  # ours, and those of scikit-learn about convergence
+        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)

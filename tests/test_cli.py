@@ -1,0 +1,508 @@
+"""The command line: what it reads, what it writes, what it says when something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from consilience import consensus, fuse, multiview
+from consilience.cli.catalog import catalogue
+from consilience.cli.main import run
+from tests.planted import planted
+
+COMMANDS = ("fuse", "cluster", "compare", "methods", "simulate", "report", "demo")
+PEOPLE = "who,a,b,c\nann,gold,spender,\nbob,basic,saver,\ncleo,gold,,high\ndan,basic,NA,low\neve,,saver,low\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    return tmp_path
+
+
+@pytest.fixture
+def table():
+    """Planted labels with gaps, as strings."""
+    _, base = planted(300, 6, 3, noise=0.15, missing=0.3, seed=0)
+    names = np.array(["red", "green", "blue"])
+    return {f"b{j}": [str(names[c]) if c >= 0 else None for c in base[:, j]] for j in range(6)}
+
+
+def said(capfd):
+    return capfd.readouterr()
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+class TestFuse:
+    def test_writes_the_answer_of_fuse_to_standard_output(self, here, capfd):
+        assert run(["fuse", "people.csv", "--id", "who", "-k", "2"]) == 0
+        out = said(capfd)
+        found = rows_of(out.out)
+        assert list(found[0]) == ["who", "label", "confidence", "margin", "coverage", "alternative"]
+        label = {row["who"]: row["label"] for row in found}
+        assert label["ann"] == label["cleo"] != label["bob"] == label["dan"] == label["eve"]
+        assert "2 clusters of 5 instances from 3 base clusterings" in out.err
+
+    @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "arrow"])
+    def test_every_kind_of_file_is_the_same_table(self, here, table, capfd, suffix):
+        columns = table
+        frame = pa.table({"id": [f"i{p}" for p in range(300)], **columns})
+        path = f"labels.{suffix}"
+        if suffix == "parquet":
+            pq.write_table(frame, path, row_group_size=70)
+        elif suffix == "arrow":
+            feather.write_feather(frame, path)
+        else:
+            mark = "\t" if suffix == "tsv" else ","
+            lines = [mark.join(frame.column_names)]
+            lines += [mark.join(value or "" for value in row.values()) for row in frame.to_pylist()]
+            text = ("\n".join(lines) + "\n").encode()
+            (here / path).write_bytes(gzip.compress(text) if suffix == "csv.gz" else text)
+        assert run(["fuse", path, "--id", "id", "-k", "3", "-q", "--seed", "3"]) == 0
+        found = rows_of(said(capfd).out)
+        expected = fuse(frame, 3, index="id", random_state=3)
+        assert [row["id"] for row in found] == [f"i{p}" for p in range(300)]
+        assert [int(row["label"]) for row in found] == expected.labels.tolist()
+        np.testing.assert_allclose(
+            [float(row["confidence"]) for row in found], expected.confidence, atol=1e-6
+        )
+
+    @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "parquet", "arrow"])
+    def test_writes_the_kind_that_the_suffix_says(self, here, capfd, suffix):
+        paths = [f"answer.{suffix}", f"full.{suffix}"]
+        assert (
+            run(["fuse", "people.csv", "--id", "who", "-k", "2", "-o", paths[0], "--imputed", paths[1]]) == 0
+        )
+        assert said(capfd).out == ""
+        if suffix == "parquet":
+            answer, full = (pq.read_table(path).to_pylist() for path in paths)
+        elif suffix == "arrow":
+            answer, full = (feather.read_table(path).to_pylist() for path in paths)
+        else:
+            pieces = [(here / path).read_bytes() for path in paths]
+            texts = [
+                (gzip.decompress(piece) if suffix.endswith("gz") else piece).decode() for piece in pieces
+            ]
+            mark = "\t" if suffix == "tsv" else ","
+            answer, full = (list(csv.DictReader(io.StringIO(text), delimiter=mark)) for text in texts)
+        assert [row["who"] for row in answer] == ["ann", "bob", "cleo", "dan", "eve"]
+        assert full[0] == {"who": "ann", "a": "gold", "b": "spender", "c": "high"}
+        assert sorted(os.listdir()) == sorted([*paths, "people.csv"])
+
+    def test_several_files_are_joined_by_id(self, here, capfd):
+        (here / "bank.csv").write_text("who,cluster\n7,gold\n8,basic\n9,gold\n10,basic\n")
+        (here / "shop.csv").write_text("who,cluster\n8,saver\n7,spender\n11,saver\n")
+        pq.write_table(pa.table({"who": [11, 9, 10], "kind": [1, 0, 1], "size": [5, 6, 5]}), "firm.parquet")
+        files = ["bank.csv", "shop.csv", "firm.parquet"]
+        assert run(["fuse", *files, "--id", "who", "-k", "2", "-q", "--imputed", "-"]) == 0
+        found = rows_of(said(capfd).out)
+        assert list(found[0]) == ["who", "bank", "shop", "kind", "size"]
+        assert [row["who"] for row in found] == ["7", "8", "9", "10", "11"]  # in order of appearance
+        assert found[4] == {"who": "11", "bank": "basic", "shop": "saver", "kind": "1", "size": "5"}
+
+    def test_reads_standard_input(self, here):
+        done = subprocess.run(
+            [sys.executable, "-m", "consilience", "fuse", "-", "--id", "who", "-k", "2", "-q"],
+            input=PEOPLE.encode(),
+            capture_output=True,
+            check=True,
+        )
+        assert len(rows_of(done.stdout.decode())) == 5
+
+    def test_numbers_in_text_are_numbers(self, here, capfd):
+        (here / "runs.csv").write_text("a,b\n10,1.0\n9,2.0\n10,1.0\n9,-1\n-1,2.0\n")
+        assert run(["fuse", "runs.csv", "-k", "2", "-q", "--imputed", "-"]) == 0
+        assert rows_of(said(capfd).out)[3] == {"row": "3", "a": "9", "b": "2"}
+        (here / "codes.csv").write_text("a,b\n007,1\n010,2\n007,1\n010,2\n")
+        assert run(["fuse", "codes.csv", "-k", "2", "-q", "--imputed", "-"]) == 0
+        assert rows_of(said(capfd).out)[0] == {"row": "0", "a": "007", "b": "1"}
+
+    def test_noise_is_seen_but_in_no_cluster(self, here, capfd):
+        (here / "hdbscan.csv").write_text("a,b\n0,0\n0,0\n1,1\n1,1\n-1,1\n-1,-1\n")
+        assert run(["fuse", "hdbscan.csv", "-k", "2", "-q"]) == 1
+        assert "no base clustering saw row 5" in said(capfd).err
+        assert run(["fuse", "hdbscan.csv", "-k", "3", "-q", "--noise"]) == 0
+        found = [row["label"] for row in rows_of(said(capfd).out)]
+        assert found[5] not in found[:4]
+
+    def test_instances_that_nobody_saw(self, here, capfd):
+        (here / "gap.csv").write_text("a,b\n0,0\n0,0\n1,1\n,\n")
+        assert run(["fuse", "gap.csv", "-k", "2", "-q"]) == 1
+        assert run(["fuse", "gap.csv", "-k", "2", "-q", "--unobserved", "noise"]) == 0
+        assert [row["label"] for row in rows_of(said(capfd).out)] == ["0", "0", "1", "-1"]
+
+    def test_own_words_for_missing_and_own_delimiter(self, here, capfd):
+        (here / "odd.csv").write_text("a;b\nNA;x\nNA;x\nu;y\nu;?\n")
+        options = ["--delimiter", ";", "--missing", "?", "-k", "2", "-q", "--imputed", "-"]
+        assert run(["fuse", "odd.csv", *options]) == 0
+        found = rows_of(said(capfd).out)
+        assert found[0] == {"row": "0", "a": "NA", "b": "x"}
+        assert found[3] == {"row": "3", "a": "u", "b": "y"}
+
+    def test_chooses_columns_and_methods_with_parameters(self, here, table, capfd):
+        columns = table
+        pq.write_table(pa.table(columns), "labels.parquet")
+        options = [
+            "-k",
+            "3",
+            "-m",
+            "pce",
+            "-p",
+            "gamma=10",
+            "-p",
+            "init=coassociation",
+            "--columns",
+            "b0, b2,b4",
+        ]
+        assert run(["fuse", "labels.parquet", *options, "--unobserved", "noise", "--json"]) == 0
+        out = said(capfd)
+        summary = json.loads(out.out)
+        assert summary["format"].startswith("consilience-report/")
+        assert "from 3 base clusterings" in out.err
+        assert "Method: PCE" in out.err
+
+    def test_names_that_a_spreadsheet_would_run_are_harmless_in_csv_only(self, here, capfd):
+        names = ["=cmd()", "+1+1", "@x", "-2", 'a,"b"', "-x"]
+        labels = ["=evil()", "ok"] * 3
+        pq.write_table(pa.table({"id": names, "=run": labels, "b": labels}), "hostile.parquet")
+        run(["fuse", "hostile.parquet", "--id", "id", "-k", "2", "-q", "--imputed", "-"])
+        found = rows_of(said(capfd).out)
+        assert [row["id"] for row in found] == ["'=cmd()", "'+1+1", "'@x", "-2", 'a,"b"', "'-x"]
+        assert list(found[0]) == ["id", "'=run", "b"]
+        assert found[0]["b"] == "'=evil()"
+        run(["fuse", "hostile.parquet", "--id", "id", "-k", "2", "-q", "-o", "out.parquet"])
+        assert pq.read_table("out.parquet")["id"].to_pylist() == names
+
+    def test_an_id_column_may_be_called_anything(self, here, capfd):
+        (here / "odd.csv").write_text("label,a,b\nx,0,0\ny,0,0\nz,1,1\n")
+        assert run(["fuse", "odd.csv", "--id", "label", "-k", "2", "-q"]) == 0
+        assert [row["label (id)"] for row in rows_of(said(capfd).out)] == ["x", "y", "z"]
+
+    def test_large_tables_are_read_and_written_in_pieces(self, here, monkeypatch):
+        from consilience.cli import files
+
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, 3, 5000)
+        columns = {f"b{j}": np.where(rng.random(5000) < 0.1, 0, truth).astype(str) for j in range(3)}
+        ids = np.array([f"id-{p}" for p in rng.permutation(5000)])
+        pq.write_table(pa.table({"id": ids, **columns}), "big.parquet", row_group_size=512)
+        monkeypatch.setattr(files, "ROWS_A_PIECE", 700)
+        assert run(["fuse", "big.parquet", "--id", "id", "-k", "3", "-q", "-o", "out.parquet"]) == 0
+        found = pq.read_table("out.parquet")
+        assert found["id"].to_pylist() == ids.tolist()
+        assert pq.ParquetFile("out.parquet").num_row_groups == 8
+        assert found["label"].to_pylist() == fuse(columns, 3, random_state=0).labels.tolist()
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            (["fuse", "nothing.csv"], 2, "there is no file 'nothing.csv'. Hint"),
+            (["fuse", "people.csv", "--id", "wo"], 2, "has no column 'wo'. Hint: did you mean 'who'"),
+            (
+                ["fuse", "people.csv", "-k", "none"],
+                2,
+                "-k must be a number from 1, or auto. Got 'none'. Hint",
+            ),
+            (["fuse", "people.csv", "-m", "PCX"], 2, "no method 'PCX' for this input. Hint: did you mean"),
+            (["fuse", "people.csv", "-m", "APMC"], 2, "no method 'APMC' for this input. Hint"),
+            (["fuse", "people.csv", "-p", "gamma=1"], 2, "--param needs --method. Hint"),
+            (
+                ["fuse", "people.csv", "-m", "PCE", "-p", "gama=1"],
+                2,
+                "PCE has no parameter 'gama'. Hint: did you mean",
+            ),
+            (["fuse", "people.csv", "-m", "PCE", "-p", "gamma"], 2, "has no value. Hint"),
+            (["fuse", "people.csv", "people.csv"], 2, "2 files can be joined by id only. Hint"),
+            (
+                ["fuse", "people.csv", "--colour"],
+                2,
+                "No such option: --colour",
+            ),
+            (["fuse"], 2, "Missing argument 'LABELS...'. Hint: see consilience fuse --help."),
+            (["fuse", "people.csv", "-o", "no/where.csv"], 2, "there is no folder 'no' to write to. Hint"),
+            (["fuse", "people.csv", "-o", "x.xlsx"], 2, "the kind of 'x.xlsx' is not known. Hint"),
+            (
+                ["fuse", "people.csv", "--json", "-o", "-"],
+                2,
+                "only one result can go to standard output. Hint",
+            ),
+            (["fuse", "people.csv", "--delimiter", "::"], 2, "--delimiter must be one character"),
+            (
+                ["fuse", "people.csv", "--id", "who", "-k", "9"],
+                1,
+                "n_samples=5 should be >= n_clusters=9. Hint",
+            ),
+            (
+                ["fuse", "twice.csv", "--id", "who", "-k", "2"],
+                1,
+                "the id 'ann' occurs 2 times in twice.csv. Hint",
+            ),
+            (["fuse", "blank.csv", "--id", "who", "-k", "2"], 1, "row 1 of blank.csv has no id. Hint"),
+            (["fuse", "ragged.csv", "-k", "2"], 1, "ragged.csv cannot be read"),
+            (["fuse", "semi.csv", "-k", "2"], 2, "seem to be separated by ';'"),
+            (["fuse", "empty.csv", "-k", "2"], 1, "empty.csv"),
+            (["fuse", "header.csv", "-k", "2"], 1, "header.csv has no rows. Hint"),
+            (["fuse", "fake.parquet", "-k", "2"], 1, "fake.parquet cannot be read"),
+            (
+                ["fuse", "floats.csv", "-k", "2"],
+                1,
+                "'a' has the value 0.5 in row 1, which is no cluster label. Hint",
+            ),
+            (["fuse", "ids.csv", "-k", "2"], 2, "column 'who' has a different value in every row. Hint"),
+            (["fuse", "same.csv", "-k", "2"], 1, "two columns named 'a'. Hint"),
+            (
+                ["cluster", "people.csv", "-k", "2"],
+                2,
+                "column 'who' of people.csv holds text, not numbers. Hint",
+            ),
+            (
+                ["compare", "people.csv", "--id", "who", "-m", "DAL,NOPE"],
+                2,
+                "no method 'NOPE' for this input",
+            ),
+            (["methods", "--input", "songs"], 2, "no method takes 'songs'. Hint"),
+            (["report", "people.csv"], 1, "people.csv is not JSON"),
+            (["report", "none.json"], 2, "there is no file 'none.json'. Hint"),
+            (["simulate", "people.csv", "--share", "3"], 2, "--share"),
+        ],
+    )
+    def test_is_one_line_with_a_hint_and_the_right_code(self, here, capfd, arguments, code, message):
+        texts = {
+            "twice.csv": "who,a,b\nann,0,0\nbob,1,1\nann,0,0\n",
+            "blank.csv": "who,a,b\nann,0,0\n,1,1\n",
+            "ragged.csv": "a,b\n1,2\n1,2,3\n",
+            "semi.csv": "a;b\n1;2\n",
+            "empty.csv": "",
+            "header.csv": "a,b\n",
+            "fake.parquet": "not parquet at all",
+            "floats.csv": "a,b\n1.0,1\n0.5,2\n",
+            "ids.csv": "who,a\n" + "".join(f"p{p},{p % 2}\n" for p in range(30)),
+            "same.csv": "a,a\n1,1\n",
+        }
+        for name, text in texts.items():
+            (here / name).write_text(text)
+        before = sorted(os.listdir())
+        assert run(arguments) == code
+        out = said(capfd)
+        assert message in out.err
+        assert out.err.count("\n") == 1
+        assert out.err.startswith("Error: ")
+        assert "Hint: " in out.err
+        assert out.out == ""
+        assert sorted(os.listdir()) == before
+
+    def test_warnings_are_lines_too_and_quiet_hides_them(self, here, capfd):
+        (here / "few.csv").write_text("a,b\n0,0\n0,0\n1,1\n1,1\n")
+        assert run(["fuse", "few.csv", "-k", "3"]) == 0
+        assert "Warning: only 2 distinct label rows for n_clusters=3" in said(capfd).err
+        assert run(["fuse", "few.csv", "-k", "3", "-q"]) == 0
+        assert said(capfd).err == ""
+
+    def test_a_failed_write_leaves_the_old_file(self, here, monkeypatch, capfd):
+        from consilience.cli import files
+
+        (here / "answer.csv").write_text("the old answer\n")
+        monkeypatch.setattr(
+            files, "_harmless", lambda batch: (_ for _ in ()).throw(OSError(28, "No space left"))
+        )
+        assert run(["fuse", "people.csv", "--id", "who", "-k", "2", "-o", "answer.csv"]) == 1
+        assert (here / "answer.csv").read_text() == "the old answer\n"
+        assert sorted(os.listdir()) == ["answer.csv", "people.csv"]
+
+    def test_ctrl_c_leaves_nothing_and_exits_130(self, here):
+        rng = np.random.default_rng(0)
+        pq.write_table(pa.table({f"b{j}": rng.integers(0, 40, 400_000) for j in range(10)}), "slow.parquet")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "consilience", "fuse", "slow.parquet", "-k", "9", "-o", "out.csv"],
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(4)  # inside the work: it takes far longer
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert err.decode().strip().splitlines()[-1] == "Error: interrupted; nothing was written."
+        assert sorted(os.listdir()) == ["people.csv", "slow.parquet"]
+
+    def test_a_reader_that_goes_away_is_no_traceback(self, here):
+        (here / "long.csv").write_text("a,b\n" + "0,0\n1,1\n" * 50_000)
+        command = f"{sys.executable} -m consilience fuse long.csv -k 2 -q | head -1"
+        done = subprocess.run(command, shell=True, capture_output=True, check=True)
+        assert done.stdout.decode().startswith("row,label")
+        assert b"Traceback" not in done.stderr
+
+
+class TestTerminal:
+    def test_a_bar_is_drawn_on_a_terminal_only(self, here):
+        leader, follower = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "consilience", "fuse", "people.csv", "--id", "who", "-k", "2"],
+            stdout=subprocess.PIPE,
+            stderr=follower,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )
+        os.close(follower)
+        drawn = b""
+        try:
+            while piece := os.read(leader, 1 << 16):
+                drawn += piece
+        except OSError:  # the end of a terminal
+            pass
+        os.close(leader)
+        out, _ = process.communicate(timeout=60)
+        assert b"tried" in drawn or b"merg" in drawn
+        assert rows_of(out.decode())[0]["who"] == "ann"  # and nothing of it in the result
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_help_has_an_example(self, command, capfd):
+        assert run([command, "--help"]) == 0
+        assert f"consilience {command} " in said(capfd).out
+
+    def test_version(self, capfd):
+        import consilience
+
+        assert run(["--version"]) == 0
+        assert said(capfd).out == f"consilience {consilience.__version__}\n"
+
+    def test_completion_knows_the_commands_without_loading_the_library(self):
+        env = {
+            **os.environ,
+            "_CONSILIENCE_COMPLETE": "complete_bash",
+            "COMP_WORDS": "consilience c",
+            "COMP_CWORD": "1",
+        }
+        code = (
+            "import sys; sys.argv = ['consilience']\n"
+            "try:\n    from consilience.cli import main; main()\n"
+            "finally:\n    print('loaded', *sorted({'numba', 'sklearn', 'pyarrow'} & set(sys.modules)))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+        words = done.stdout.decode().split()
+        assert {"cluster", "compare"} <= set(words)
+        assert words[-1] == "loaded"
+
+
+class TestOtherCommands:
+    def test_cluster_by_labels_and_by_a_multi_view_method(self, here, capfd):
+        rng = np.random.default_rng(0)
+        kind = np.repeat([0, 1, 2], 30)
+        for name in ("shape", "sound"):
+            X = rng.normal(6 * rng.normal(size=(3, 4))[kind])
+            kept = rng.random(90) < 0.8
+            columns = {f"f{j}": X[kept, j] for j in range(4)}
+            pq.write_table(
+                pa.table({"id": [f"x{p}" for p in np.flatnonzero(kept)], **columns}), f"{name}.parquet"
+            )
+        for method in ("auto", "APMC"):
+            options = ["--id", "id", "-k", "3", "-m", method, "--partitions", "5", "-q"]
+            assert run(["cluster", "shape.parquet", "sound.parquet", *options]) == 0
+            found = rows_of(said(capfd).out)
+            pairs = {(kind[int(row["id"][1:])], row["label"]) for row in found}
+            assert len(pairs) == 3
+
+    def test_compare_shows_every_method_and_number(self, here, capfd):
+        assert run(["compare", "people.csv", "--id", "who", "-k", "2-3", "-m", "DAL,PCE", "--json"]) == 0
+        rows = json.loads(said(capfd).out)
+        assert {(row["method"], row["n_clusters"]) for row in rows} == {
+            (m, k) for m in ("DAL", "PCE") for k in (2, 3)
+        }
+        assert all(0 <= row["agreement"] <= 1 for row in rows)
+        assert (
+            run(["compare", "people.csv", "--id", "who", "-k", "2", "-m", "DAL", "--report", "page.html"])
+            == 0
+        )
+        assert "agreement" in said(capfd).out
+        assert "<html" in (here / "page.html").read_text()
+
+    def test_methods_are_all_there_with_cost_and_paper(self, capfd):
+        found = {method.name: method for method in catalogue()}
+        assert set(found) == {*consensus.__all__, *multiview.__all__}
+        for method in found.values():
+            assert method.cost, method
+            assert method.paper, method
+            assert method.does.endswith("."), method
+        assert run(["methods", "--json"]) == 0
+        assert {row["name"] for row in json.loads(said(capfd).out)} == set(found)
+        assert found["APMC"].input == "views"
+        assert found["ACMK"].input == "features"
+
+    def test_simulate_removes_as_much_as_it_says(self, here, capfd):
+        (here / "full.csv").write_text("id,a,b\n" + "".join(f"p{p},{p % 3},{p % 2}\n" for p in range(200)))
+        assert run(["simulate", "full.csv", "--id", "id", "--share", "0.3", "--seed", "1"]) == 0
+        out = said(capfd)
+        found = rows_of(out.out)
+        assert out.err == "Removed 120 of 400 labels.\n"
+        assert sum(not row[name] for row in found for name in "ab") == 120
+        assert all(row["a"] in ("", str(int(row["id"][1:]) % 3)) for row in found)
+
+    def test_report_rebuilds_the_page_from_a_saved_result(self, here, capfd):
+        assert run(["fuse", "people.csv", "--id", "who", "-k", "2", "--json", "--report", "first.html"]) == 0
+        (here / "result.json").write_text(said(capfd).out)
+        assert run(["report", "result.json", "-o", "second.html"]) == 0
+        assert (here / "first.html").read_text() == (here / "second.html").read_text()
+
+    def test_report_refuses_another_json(self, here, capfd):
+        (here / "other.json").write_text('{"a": 1}')
+        assert run(["report", "other.json"]) == 1
+        assert "Hint" in said(capfd).err
+
+    def test_demo_writes_the_page_and_ends_with_its_path(self, here, capfd):
+        assert run(["demo", "out"]) == 0
+        out = said(capfd)
+        assert out.out.strip() == "out/report.html"
+        assert "consensus     1797 of 1797" in out.err
+        assert sorted(os.listdir("out")) == [
+            "branches.csv",
+            "consensus.csv",
+            "imputed.csv",
+            "report.html",
+            "summary.txt",
+        ]
+        consensus_rows = rows_of((here / "out" / "consensus.csv").read_text())
+        assert run(["fuse", "out/branches.csv", "--id", "row", "-k", "10", "-q"]) == 0
+        assert [row["label"] for row in rows_of(said(capfd).out)] == [row["label"] for row in consensus_rows]
+
+
+def test_the_commands_in_the_documentation_run(here):
+    """Each shell block of the page, one after the other, in one folder."""
+    page = (Path(__file__).parent.parent / "docs" / "cli.md").read_text()
+    script = "\n".join(re.findall(r"```shell\n(.*?)```", page, re.DOTALL))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        env={**os.environ, "PATH": path},
+        check=True,
+        capture_output=True,
+    )
+    made = {
+        "merged.parquet",
+        "full.csv",
+        "page.html",
+        "result.json",
+        "groups.csv",
+        "compared.html",
+        "partial.csv",
+    }
+    assert made <= set(os.listdir())
