@@ -404,6 +404,46 @@ class TestTerminal:
         assert words[-1] == "loaded"
 
 
+class TestBlocks:
+    @pytest.fixture
+    def folder(self, here, table):
+        (here / "parts").mkdir()
+        frame = pa.table({"id": [f"i{p}" for p in range(300)], **table})
+        for part in range(3):
+            pq.write_table(frame[100 * part : 100 * part + 100], f"parts/{part}.parquet")
+        return frame
+
+    @pytest.mark.parametrize("engine", ["blocks", "dask"])
+    def test_a_folder_beyond_memory_gives_the_labels_of_fuse(self, here, folder, capfd, engine):
+        options = ["--id", "id", "-k", "3", "--seed", "3", "--engine", engine, "-o", "merged"]
+        assert run(["fuse", "parts", *options]) == 0
+        out = said(capfd)
+        assert "3 clusters of 300 instances" in out.err
+        assert "Warning" not in out.err
+        found = pq.read_table("merged")
+        assert found["id"].to_pylist() == folder["id"].to_pylist()
+        expected = fuse(folder, 3, index="id", random_state=3)
+        assert found["label"].to_pylist() == expected.labels.tolist()
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["parts", "--engine", "blocks"], "needs a folder to write to. Hint"),
+            (["people.csv", "--engine", "blocks", "-o", "m"], "is no Parquet file or folder. Hint"),
+            (
+                ["parts", "--engine", "dask", "-o", "m", "--report", "p.html"],
+                "--report needs the whole table",
+            ),
+            (["parts", "--scheduler", "tcp://nowhere:1"], "need --engine. Hint"),
+        ],
+    )
+    def test_what_blocks_cannot_do_is_said(self, here, folder, capfd, arguments, message):
+        assert run(["fuse", *arguments, "--id", "id", "-k", "3"]) == 2
+        err = said(capfd).err
+        assert message in err
+        assert err.count("\n") == 1
+
+
 class TestOtherCommands:
     def test_cluster_by_labels_and_by_a_multi_view_method(self, here, capfd):
         rng = np.random.default_rng(0)

@@ -229,8 +229,8 @@ def write_report(results: Any, path: str | os.PathLike[str], **settings: Any) ->
 def _cluster_colors(n: int) -> list[str]:
     """A colour for each cluster: eight that everyone can tell apart, then around the wheel in golden steps.
 
-    Unlike those of pictures on white paper (`consilience.plotting`), none is black or pale yellow: the
-    page has a light and a dark face. Colours are never the only sign: clusters are numbered wherever they are shown.
+    Unlike those of pictures on white paper (`consilience.plotting`), none is black or pale yellow: the page
+    has a light and a dark face. Colours are never the only sign: clusters are numbered everywhere.
     """
     colors = list(_PALETTE[:n])
     for c in range(len(colors), n):
