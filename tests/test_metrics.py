@@ -326,3 +326,13 @@ def test_bases_of_a_wrong_form_are_refused():
     ):
         with pytest.raises(ValueError, match="The 'normalization' parameter of"):
             function(normalization=None)
+
+
+def test_counts_of_rows_stand_for_repeated_rows():
+    rng = np.random.default_rng(0)
+    base, labels = rng.integers(-1, 3, (40, 4)), rng.integers(0, 3, 40)
+    counts = rng.integers(1, 6, 40)
+    repeated = np.repeat(base, counts, axis=0), np.repeat(labels, counts)
+    assert ensemble_agreement(labels, base, counts=counts) == ensemble_agreement(repeated[1], repeated[0])
+    far = np.where(base < 0, -1, base * 10**6)
+    assert ensemble_agreement(labels, far, counts=counts) == ensemble_agreement(repeated[1], repeated[0])

@@ -60,7 +60,9 @@ _HOME = {
     "MixtureConsensus": "consensus",
 }
 _ROOMS = (
+    "bench",
     "consensus",
+    "dask",
     "datasets",
     "diagnostics",
     "fusion",
@@ -70,6 +72,7 @@ _ROOMS = (
     "multiview",
     "partitions",
     "plotting",
+    "report",
     "views",
 )
 

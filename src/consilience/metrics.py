@@ -230,7 +230,9 @@ def pair_f_score(labels_true: ArrayLike, labels_pred: ArrayLike, *, beta: float 
 # Scores against the base clusterings: no known classes needed
 
 
-def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt") -> float:
+def ensemble_agreement(
+    labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt", counts: ArrayLike | None = None
+) -> float:
     """Mean agreement of a partition with the base clusterings, over the entries that are there.
 
     Needs no known classes, so it may be used to choose between consensus partitions.
@@ -243,6 +245,8 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
         A column per base clustering; a negative entry is missing.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
+    counts : array-like of int of shape (n,), optional
+        How many instances each row stands for; one by default.
 
     Returns
     -------
@@ -263,11 +267,11 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
     0.758
     """
     _check_normalization(normalization, "ensemble_agreement")
-    return _mean_of_known(base_agreement(labels, base, normalization=normalization))
+    return _mean_of_known(base_agreement(labels, base, normalization=normalization, counts=counts))
 
 
 def base_agreement(
-    labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt"
+    labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt", counts: ArrayLike | None = None
 ) -> NDArray[np.float64]:
     """Agreement of a partition with each base clustering, over the entries that are there.
 
@@ -279,6 +283,8 @@ def base_agreement(
         A column per base clustering; a negative entry is missing.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
+    counts : array-like of int of shape (n,), optional
+        How many instances each row stands for; one by default.
 
     Returns
     -------
@@ -302,7 +308,8 @@ def base_agreement(
             "Hint: both need one entry per instance, in the same order; "
             "base has a column per base clustering."
         )
-    tables = (_contingency(codes, column) for column in columns)
+    weights = None if counts is None else np.asarray(counts)
+    tables = (_contingency(codes, column, weights) for column in columns)
     return np.array([_nmi_or_nan(table, normalization) for table in tables])
 
 
@@ -441,7 +448,9 @@ def _compare(labels_true: ArrayLike, labels_pred: ArrayLike) -> _Contingency:
     return _contingency(true, pred)
 
 
-def _contingency(first: NDArray[Any], second: NDArray[Any]) -> _Contingency:
+def _contingency(
+    first: NDArray[Any], second: NDArray[Any], weights: NDArray[Any] | None = None
+) -> _Contingency:
     """Count co-occurrences of two code vectors where neither is negative."""
     # Missing entries go to a row and a column of their own (0), dropped at the end: cheaper than
     # selecting the observed entries of two long vectors.
@@ -452,11 +461,14 @@ def _contingency(first: NDArray[Any], second: NDArray[Any]) -> _Contingency:
     key += np.maximum(second, -1)
     key += 1
     if n_rows * n_columns <= max(1 << 16, 4 * len(key)):
-        dense = np.bincount(key)
+        dense = np.bincount(key, weights)
         cells = np.flatnonzero(dense)
-        counts = dense[cells]
-    else:
+        counts = dense[cells].astype(np.int64)
+    elif weights is None:
         cells, counts = np.unique(key, return_counts=True)
+    else:
+        cells, place = np.unique(key, return_inverse=True)
+        counts = np.bincount(place, weights).astype(np.int64)
     rows, columns = np.divmod(cells, n_columns)
     seen = (rows > 0) & (columns > 0)
     return _Contingency(rows[seen] - 1, columns[seen] - 1, counts[seen])

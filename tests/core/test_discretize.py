@@ -139,7 +139,7 @@ def test_a_sample_of_rows_is_enough_on_clean_data(monkeypatch, rows):
     truth, h, weights = planted(600, 4, noise=0.05)
     whole = rotated(h, weights)
     assert same(whole.labels, truth)
-    monkeypatch.setattr(discretize, "_SAMPLE_ROWS", rows)
+    monkeypatch.setattr(discretize, "SAMPLE_ROWS", rows)
     sampled = rotated(h, weights)
     assert len(sampled.labels) == 600
     assert same(sampled.labels, truth)

@@ -55,6 +55,9 @@ class LabelsMixin(ClusterMixin):
         _warn_unlinked(partitions)
         n_seen = int(partitions.seen.sum())
         if self.n_clusters != "auto" and self.n_clusters > n_seen:
+            rows = partitions.distinct  # in a table of distinct rows, each stands for several instances
+            n_seen = int(rows.counts[(rows.codes >= 0).any(axis=1)].sum())
+        if self.n_clusters != "auto" and self.n_clusters > n_seen:
             raise ValueError(
                 f"n_samples={n_seen} should be >= n_clusters={self.n_clusters}. "
                 "Hint: lower n_clusters, or check that instances are rows."

@@ -28,7 +28,7 @@ from consilience.partitions import MISSING, Partitions
 # The solver keeps a table of all pairs of base clusters, which beyond this many would not fit in memory.
 _MAX_BASE_CLUSTERS = 10_000
 # The age parameter grows by this factor after each of the first iterations, and then stays.
-_GROWTH, _N_GROWTHS = 1.1, 9
+GROWTH, N_GROWTHS = 1.1, 9
 
 
 class PCEResult(NamedTuple):
@@ -96,37 +96,37 @@ def pce(
     alpha = np.full(m, 1.0 / m)
     table = _start_rotations(codes, offsets, w, h, alpha, diversity)
 
-    lam, growths_left = None, _N_GROWTHS if self_paced else 0
+    lam, growths_left = None, N_GROWTHS if self_paced else 0
     objective: list[float] = []
     certified, converged = True, False
     for iteration in range(max_iter):
-        s, loss = _residuals(codes, offsets, table, alpha, h, diversity)
+        s, loss = residuals(codes, offsets, table, alpha, h, diversity)
         if lam is None:
             lam = _start_age(loss, w) if self_paced else 0.0
-        v = _update_reliability(loss, lam) if self_paced else np.ones(len(loss))
+        v = update_reliability(loss, lam) if self_paced else np.ones(len(loss))
         h, proven = _update_embedding(h, s, v, w, y, rotation, gamma, max(0.01 * tol, 1e-7))
-        moments, sums, energy = _impute(codes, missing, offsets, table, alpha, h, v, w, diversity)
-        alpha = _update_weights(moments, sums, offsets, table, diversity)
-        table = _update_rotations(moments, sums, offsets, table, alpha, diversity)
+        moments, sums, energy = impute(codes, missing, offsets, table, alpha, h, v, w, diversity)
+        alpha = update_weights(moments, sums, offsets, table, diversity)
+        table = update_rotations(moments, sums, offsets, table, alpha, diversity)
         moved, fit = 0.0, 0.0
         if joint:
             rotation = rotate(h, w, y, n_clusters)
             y, moved, fit = assign(h, rotation, w, y)
         objective.append(
             energy
-            + _quadratic(moments, sums, offsets, table, alpha, diversity)
+            + quadratic(moments, sums, offsets, table, alpha, diversity)
             - lam * float(w @ v)
             + gamma * (n + n_clusters - 2.0 * fit)
         )
         certified &= proven
         if progress:
             progress(iteration + 1, objective[-1])
-        if growths_left == 0 and moved <= 0.1 * tol * n and _settled(objective, tol):
+        if growths_left == 0 and moved <= 0.1 * tol * n and settled(objective, tol):
             converged = True
             break
         # Easy instances come first so that they settle the labels; then there is nothing to wait for.
         growths = growths_left if joint and moved < 0.1 * tol * n else min(growths_left, 1)
-        lam *= _GROWTH**growths
+        lam *= GROWTH**growths
         growths_left -= growths
 
     if not joint:
@@ -154,20 +154,33 @@ def _start_embedding(
         return left_singular_vectors(codes, offsets, w, n_clusters)
     seen = (codes >= 0).sum(axis=1)
     sizes = scatter(codes, offsets, w, np.ones((len(codes), 1)))[:, 0]
-    scale = 1.0 / np.sqrt(sizes + 0.2 * w.sum() / n_clusters)
+    scale = start_scale(sizes, w.sum(), n_clusters)
     return left_singular_vectors(codes, offsets, w / seen, n_clusters, scale) / np.sqrt(seen)[:, None]
+
+
+def start_scale(sizes: np.ndarray, n: float, n_clusters: int) -> np.ndarray:
+    """What the normalised start multiplies the column of every base cluster by."""
+    return 1.0 / np.sqrt(sizes + 0.2 * n / n_clusters)
 
 
 def _start_rotations(
     codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, h: np.ndarray, alpha: np.ndarray, diversity: bool
 ) -> np.ndarray:
-    # Every base is first aligned with H alone: unlike identity matrices, this does not depend on label names.
     moments = contingency(codes, offsets, w)
-    sums = scatter(codes, offsets, w, h)
+    return align_bases(moments, scatter(codes, offsets, w, h), offsets, alpha, diversity)
+
+
+def align_bases(
+    moments: np.ndarray, sums: np.ndarray, offsets: np.ndarray, alpha: np.ndarray, diversity: bool
+) -> np.ndarray:
+    """The first R^(i), from M = B^T B and N = B^T H.
+
+    Every base is first aligned with H alone: unlike identity matrices, this does not depend on label names.
+    """
     table = np.empty_like(sums)
     for block in _blocks(offsets):
         table[block] = polar_factor(sums[block])
-    return _update_rotations(moments, sums, offsets, table, alpha, diversity)
+    return update_rotations(moments, sums, offsets, table, alpha, diversity)
 
 
 def _start_age(loss: np.ndarray, w: np.ndarray) -> float:
@@ -175,11 +188,15 @@ def _start_age(loss: np.ndarray, w: np.ndarray) -> float:
     order = np.argsort(loss)
     rank = max(int(w.sum()) // 10, 1)
     lam = 2.0 * loss[order[np.searchsorted(np.cumsum(w[order]), rank)]]
-    # All weights would be zero if that tenth were fitted exactly.
-    return float(lam) if lam > 1e-12 else 1e-3
+    return age_of(float(lam))
 
 
-def _residuals(
+def age_of(lam: float) -> float:
+    """The first age. Zero, where that tenth is fitted exactly, would give all instances weight zero."""
+    return lam if lam > 1e-12 else 1e-3
+
+
+def residuals(
     codes: np.ndarray,
     offsets: np.ndarray,
     table: np.ndarray,
@@ -207,7 +224,7 @@ def _residuals(
     return s, loss
 
 
-def _update_reliability(loss: np.ndarray, lam: float) -> np.ndarray:
+def update_reliability(loss: np.ndarray, lam: float) -> np.ndarray:
     """Eq. (6): v = min(lambda / (2 loss), 1)."""
     return np.where(loss > 0.5 * lam, 0.5 * lam / np.maximum(loss, 0.5 * lam), 1.0)
 
@@ -223,8 +240,14 @@ def _update_embedding(
     tol: float,
 ) -> tuple[np.ndarray, bool]:
     """Eq. (7): min tr(H^T D H) - 2 tr(H^T C), D = V^2 + gamma I, C = gamma Y R^T + V^2 S. Overwrites `s`."""
+    shift = set_target(s, v, y, rotation, gamma)
+    result = power_iteration(h, s, shift, w, tol=tol, max_iter=100)
+    return result.h, is_certified(result.slack)
+
+
+def set_target(s: np.ndarray, v: np.ndarray, y: np.ndarray, rotation: np.ndarray, gamma: float) -> np.ndarray:
+    """Turns S into C of Eq. (7) in place; returns mu I - D for mu = 1 + gamma, the largest that D can be."""
     v2 = v * v
-    shift = 1.0 - v2  # mu I - D for mu = 1 + gamma, the largest that D can be
 
     def one(rows: slice) -> None:
         s[rows] *= v2[rows, None]
@@ -232,11 +255,15 @@ def _update_embedding(
             s[rows] += (gamma * rotation.T)[y[rows]]
 
     run_blocks(one, len(s))
-    result = power_iteration(h, s, shift, w, tol=tol, max_iter=100)
-    return result.h, result.slack >= -1e-9
+    return 1.0 - v2
 
 
-def _impute(
+def is_certified(slack: float) -> bool:
+    """Whether an embedding step is proven to be a global minimum, up to rounding."""
+    return slack >= -1e-9
+
+
+def impute(
     codes: np.ndarray,
     missing: np.ndarray,
     offsets: np.ndarray,
@@ -274,7 +301,7 @@ def _impute(
     return mirror(moments), sums, energy
 
 
-def _update_weights(
+def update_weights(
     moments: np.ndarray, sums: np.ndarray, offsets: np.ndarray, table: np.ndarray, diversity: bool
 ) -> np.ndarray:
     """Eq. (12): min alpha^T G alpha - 2 f^T alpha, G_ij = <R_i, M_ij R_j>, f_i = <R_i, N_i>."""
@@ -292,7 +319,7 @@ def _small_problem(
     return gram if diversity else np.diag(np.diag(gram)), linear
 
 
-def _update_rotations(
+def update_rotations(
     moments: np.ndarray,
     sums: np.ndarray,
     offsets: np.ndarray,
@@ -322,7 +349,7 @@ def _update_rotations(
     return table
 
 
-def _quadratic(
+def quadratic(
     moments: np.ndarray,
     sums: np.ndarray,
     offsets: np.ndarray,
@@ -335,7 +362,7 @@ def _quadratic(
     return float(alpha @ gram @ alpha - 2.0 * linear @ alpha)
 
 
-def _settled(objective: list[float], tol: float) -> bool:
+def settled(objective: list[float], tol: float) -> bool:
     return len(objective) > 1 and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-1])
 
 
@@ -536,7 +563,7 @@ class PCE(LabelsMixin, BaseEstimator):
             There for scikit-learn's interface.
         """
         partitions = self._read_labels(X, self.unobserved)
-        _check_size(partitions)
+        check_size(partitions)
         rng = random_source(self.random_state)
         known = partitions.take_seen()
         if self.imputation == "random":
@@ -597,7 +624,7 @@ class PCE(LabelsMixin, BaseEstimator):
         return self._spread(self._rows.embedding[self._rows.inverse], 0.0)
 
 
-def _check_size(partitions: Partitions) -> None:
+def check_size(partitions: Partitions) -> None:
     ks = partitions.n_clusters_per_partition
     if ks.sum() > _MAX_BASE_CLUSTERS:
         most = int(ks.argmax())

@@ -12,8 +12,8 @@ from consilience.core.tables import scatter
 
 # Several starts are compared on at most this many rows (more for very many clusters): a c x c rotation needs
 # no more, and each start would otherwise cost c passes over all rows.
-_SAMPLE_ROWS = 5_000
-_MAX_SWEEPS = 21
+SAMPLE_ROWS = 5_000
+MAX_SWEEPS = 21
 _SHORT = 32  # up to this width the compiled loop, which makes no table of scores, beats BLAS
 
 
@@ -50,21 +50,26 @@ def spectral_rotation(
     reach = np.cumsum(weights[order])
     if starts is None:
         starts = order[np.searchsorted(reach, rng.random_sample(n_init) * reach[-1], side="right")]
-    n_sampled = max(_SAMPLE_ROWS, 50 * h.shape[1])
+    n_sampled = max(SAMPLE_ROWS, 50 * h.shape[1])
     if len(h) > n_sampled and len(starts) > 1:
         places = (np.arange(n_sampled) + 0.5) / n_sampled * reach[-1]
         sample = unit[order[np.searchsorted(reach, places, side="right")]]
         sample_weights = np.ones(n_sampled)
     else:
         sample, sample_weights = unit, weights
-    usable = np.einsum("pd,pd->p", sample, sample) > 0.5
-    best = max(
-        (_sweep(sample, sample_weights, _basis(sample, usable, unit[first])) for first in starts),
-        key=lambda found: found.fit,
-    )
+    best = best_start(sample, sample_weights, unit[starts])
     if sample is not unit:
         best = _sweep(unit, weights, best.rotation)
     return best
+
+
+def best_start(unit: np.ndarray, weights: np.ndarray, starts: np.ndarray) -> Rotation:
+    """The rotation of rows of norm one that aligns best, of those found from each of the start rows."""
+    usable = np.einsum("pd,pd->p", unit, unit) > 0.5
+    return max(
+        (_sweep(unit, weights, _basis(unit, usable, first)) for first in starts),
+        key=lambda found: found.fit,
+    )
 
 
 def rotate(h: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -135,7 +140,7 @@ def _sweep(unit: np.ndarray, weights: np.ndarray, rotation: np.ndarray) -> Rotat
     """Alternate labels and rotation until the labels stay."""
     n_clusters = rotation.shape[1]
     labels, _, fit = assign(unit, rotation, weights, np.full(len(unit), -1, dtype=np.int32))
-    for _ in range(_MAX_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         rotation = rotate(unit, weights, labels, n_clusters)
         labels, moved, fit = assign(unit, rotation, weights, labels)
         if not moved:

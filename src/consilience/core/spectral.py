@@ -53,10 +53,15 @@ def _through_rows(
 def _through_columns(
     codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int, scale: np.ndarray
 ) -> np.ndarray:
-    gram = contingency(codes, offsets, weights) * scale * scale[:, None]
+    return gather(codes, offsets, singular_map(contingency(codes, offsets, weights), k, scale))
+
+
+def singular_map(gram: np.ndarray, k: int, scale: np.ndarray) -> np.ndarray:
+    """T such that ``B T`` are the left singular vectors, from ``B^T W B``; narrower than k at low rank."""
+    gram = gram * scale * scale[:, None]
     values, vectors = leading_eigenpairs(gram, min(k, len(gram)))
     found = values > 1e-10 * values[0]
-    return gather(codes, offsets, scale[:, None] * vectors[:, found] / np.sqrt(values[found]))
+    return scale[:, None] * vectors[:, found] / np.sqrt(values[found])
 
 
 def _iteratively(

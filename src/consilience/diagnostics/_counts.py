@@ -105,7 +105,8 @@ def label_counts(rows: Rows, offsets: np.ndarray) -> np.ndarray:
 
 def silent(partitions: Partitions) -> np.ndarray:
     """Which base clusterings say nothing about any pair: one cluster, or every instance in its own."""
-    n_seen = partitions.observed.sum(axis=0)
+    rows = partitions.distinct
+    n_seen = rows.counts @ (rows.codes >= 0)
     k = partitions.n_clusters_per_partition
     return (k == 1) | (k == n_seen)
 

@@ -87,7 +87,7 @@ def choose_n_clusters(
     .. math:: \hat k = \arg\max_k \; k \, (\tilde\mu_k - \tilde\mu_{k+1}), \qquad
         \tilde\mu = \frac{\mu - \bar\nu}{1 - \bar\nu}
 
-    where :math:`\mu_1 = 1 \ge \mu_2 \ge \dots` are the eigenvalues of
+    where :math:`\mu_1 = 1 \ge \mu_2 \ge \ldots` are the eigenvalues of
     :math:`D^{-1/2} B^T M^{-1} B D^{-1/2}`, the normalised graph of instances and base clusters, and
     :math:`\nu` is the second eigenvalue when every base clustering's labels are permuted among the instances
     it saw. Only eigenvalues above the null level count; if the second is not, the answer is one cluster.

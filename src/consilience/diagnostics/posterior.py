@@ -150,16 +150,15 @@ def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
 
 
 def _count(rows: Rows, offsets: np.ndarray) -> Evidence:
-    together = label_counts(rows, offsets)
     sizes = np.bincount(rows.labels[rows.labels >= 0], rows.counts[rows.labels >= 0], rows.n_clusters)
-    tables = Evidence(
-        prior=sizes / sizes.sum(),
-        together=together,
-        seen=np.add.reduceat(together, offsets[:-1], axis=0),
-        offsets=offsets,
-        dependence=0.0,
-    )
+    tables = count_tables(sizes, label_counts(rows, offsets), offsets)
     return tables._replace(dependence=_dependence(tables, rows))
+
+
+def count_tables(sizes: np.ndarray, together: np.ndarray, offsets: np.ndarray) -> Evidence:
+    """Evidence from the sizes of the clusters and `label_counts`, as if bases erred independently."""
+    seen = np.add.reduceat(together, offsets[:-1], axis=0)
+    return Evidence(sizes / sizes.sum(), together, seen, offsets, dependence=0.0)
 
 
 def _dependence(evidence: Evidence, rows: Rows) -> float:
@@ -169,8 +168,19 @@ def _dependence(evidence: Evidence, rows: Rows) -> float:
     products of all pairs of bases: rho is their sum over the sum of :math:`(m_i - 1) \sum_j x_{ij}^2`, what
     it would be if each base repeated the others.
     """
+    return dependence_of(*shared_surprise(evidence, rows), rows.codes.shape[1])
+
+
+def dependence_of(together: float, apart: float, m: int) -> float:
+    """lambda of m bases from the two sums of `shared_surprise`, each over all instances."""
+    rho = min(max(together / apart, 0.0), 1.0) if apart > 0 else 0.0
+    return m * rho / (1.0 + (m - 1) * rho)
+
+
+def shared_surprise(evidence: Evidence, rows: Rows) -> tuple[float, float]:
+    """Both sums of rho, over these rows: sums over parts of the table add up."""
     if np.count_nonzero(evidence.prior) == 1:
-        return 0.0  # nothing else to belong to
+        return 0.0, 0.0  # nothing else to belong to
     surprise = _log_chance(evidence, leave_out=True)
     total = np.add.reduceat(evidence.together * surprise, evidence.offsets[:-1], axis=0)
     mean = total / np.maximum(evidence.seen, 1.0)
@@ -185,10 +195,7 @@ def _dependence(evidence: Evidence, rows: Rows) -> float:
 
     run_blocks(one, len(rows.codes))
     weights = rows.counts * (rows.labels >= 0)
-    most = float(weights @ apart)
-    rho = min(max(float(weights @ together) / most, 0.0), 1.0) if most > 0 else 0.0
-    m = rows.codes.shape[1]
-    return m * rho / (1.0 + (m - 1) * rho)
+    return float(weights @ together), float(weights @ apart)
 
 
 def _log_chance(evidence: Evidence, *, leave_out: bool) -> np.ndarray:

@@ -12,7 +12,7 @@ from consilience.views import Views
 Matrix = Any  # a 2-D float array or a CSR array
 
 # A view without negative entries in which less than this share of the entries is not zero is taken for text.
-_TEXT = 0.1
+TEXT = 0.1
 
 
 class Scaling(NamedTuple):
@@ -65,7 +65,7 @@ def learn_scaling(x: Matrix, present: np.ndarray, normalize: str | None) -> Scal
     n = int(present.sum())
     if kind == "auto":
         filled = (x.nnz if sp.issparse(x) else np.count_nonzero(x[present])) / (n * x.shape[1])
-        kind = "tfidf" if filled < _TEXT and x.min() >= 0 else "standard"
+        kind = "tfidf" if filled < TEXT and x.min() >= 0 else "standard"
     if kind == "tfidf":
         counts = np.asarray((x != 0).sum(axis=0)).ravel() if sp.issparse(x) else (x != 0).sum(axis=0)
         return Scaling(kind, factor=np.log((1.0 + n) / (1.0 + counts)) + 1.0)

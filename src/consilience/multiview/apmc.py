@@ -114,10 +114,10 @@ def apmc(
     links, linkage = _link_views(arrays, observed, n_clusters, n_neighbors, bandwidth, n_anchors, rng)
     if not links:
         return _late(arrays, observed, n_clusters, linkage, n_init, rng)
-    tables = [_reach(arrays, observed, link, fitted=True) for link in links]
+    tables = [reach(arrays, observed, link, fitted=True) for link in links]
     links = [_with_scale(link, z) for link, z in zip(links, tables, strict=True)]
     # Section 4.2: the graphs of all pairs as one operator.
-    similarity = FusedSimilarity(_factor(links, tables), _membership(links, observed))
+    similarity = FusedSimilarity(scaled_factor(links, tables), membership(links, observed))
     del tables
     parts = anchor_components(similarity.factor)
     values, vectors = fused_eigenpairs(similarity, parts, n_clusters)
@@ -173,16 +173,16 @@ def _link_views(
             for v in pair
         )
         links.append(Link(pair, common, sides, np.ones(len(common))))
-    if len(_groups_of_views([link.views for link in links], n_views)) == 1:
+    if len(groups_of_views([link.views for link in links], n_views)) == 1:
         return links, linkage
     together = [pair for pair in pairs if observed[:, pair].all(axis=1).any()]
-    groups = _groups_of_views(together, n_views)
+    groups = groups_of_views(together, n_views)
     if len(groups) > 1:
         raise UnlinkedViewsError(groups)
     return [], {pair: "alignment" if pair in together else "none" for pair in pairs}
 
 
-def _groups_of_views(pairs: Sequence[tuple[int, ...]], n_views: int) -> list[list[int]]:
+def groups_of_views(pairs: Sequence[tuple[int, ...]], n_views: int) -> list[list[int]]:
     graph = np.eye(n_views)
     for pair in pairs:
         graph[pair[0], pair[-1]] = 1.0
@@ -214,7 +214,7 @@ def _diffused_side(
     return Side(view, x[rows], _DIFFUSION_NEIGHBOURS, None, table)
 
 
-def _reach(arrays: Sequence[Matrix], observed: np.ndarray, link: Link, *, fitted: bool) -> sp.csr_array:
+def reach(arrays: Sequence[Matrix], observed: np.ndarray, link: Link, *, fitted: bool) -> sp.csr_array:
     """Z of a pair: weights of its anchors, averaged over the views that have the instance."""
     total = sp.csr_array((len(observed), len(link.scale)))
     for side in link.sides:
@@ -243,14 +243,14 @@ def _with_scale(link: Link, z: sp.csr_array) -> Link:
     return link._replace(scale=1.0 / np.sqrt(np.where(sums > 0, sums, 1.0)))
 
 
-def _factor(links: list[Link], tables: list[sp.csr_array]) -> sp.csr_array:
+def scaled_factor(links: list[Link], tables: list[sp.csr_array]) -> sp.csr_array:
     """Z Lambda^(-1/2) of all pairs side by side. Overwrites the tables: they are the largest things here."""
     for link, z in zip(links, tables, strict=True):
         z.data *= link.scale[z.indices]
     return tables[0] if len(tables) == 1 else sp.hstack(tables, format="csr")
 
 
-def _membership(links: list[Link], observed: np.ndarray) -> np.ndarray:
+def membership(links: list[Link], observed: np.ndarray) -> np.ndarray:
     return np.column_stack([observed[:, list(link.views)].any(axis=1) for link in links])
 
 
@@ -296,11 +296,11 @@ def _late(
 
 def _extend(result: APMCResult, arrays: Sequence[Matrix], observed: np.ndarray) -> np.ndarray:
     """Embedding of new instances: their similarity to all that were fitted, times the eigenvectors."""
-    tables = [_reach(arrays, observed, link, fitted=False) for link in result.links]
+    tables = [reach(arrays, observed, link, fitted=False) for link in result.links]
     if result.similarity is None or result.extension is None:
         return unit_rows(np.asarray(sum(table.toarray() for table in tables)))
-    factor = _factor(result.links, tables)
-    kinds, inverse = np.unique(_membership(result.links, observed), axis=0, return_inverse=True)
+    factor = scaled_factor(result.links, tables)
+    kinds, inverse = np.unique(membership(result.links, observed), axis=0, return_inverse=True)
     mixed = np.tensordot(pair_weights(kinds, result.similarity.kinds), result.extension, axes=1)
     vectors = np.empty((len(observed), mixed.shape[2]))
     for kind, part in enumerate(mixed):
@@ -458,7 +458,7 @@ class APMC(ViewsMixin, BaseEstimator):
                     rng=rng,
                 )
             except UnlinkedViewsError as error:
-                raise ValueError(_unlinked(error.groups, views.names)) from None
+                raise ValueError(unlinked_views(error.groups, views.names)) from None
         self._keep(result)
         self._warn(result)
         return self
@@ -514,7 +514,7 @@ class APMC(ViewsMixin, BaseEstimator):
             return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
 
 
-def _unlinked(groups: list[list[int]], names: tuple[str, ...]) -> str:
+def unlinked_views(groups: list[list[int]], names: tuple[str, ...]) -> str:
     said = " and ".join("(" + ", ".join(repr(names[v]) for v in group) + ")" for group in groups)
     return (
         f"no instance links these groups of views: {said}. Hint: cluster each group on its own, or add "

@@ -1,0 +1,277 @@
+"""Distinct label rows with counts from blocks: the statistics of a block, their merge, and the finish.
+
+A method that reads only labels cannot tell instances with the same row apart, so the distinct rows with
+their counts are all it needs. Every block shrinks to its own; two such tables merge into one, whatever the
+order. Where even the merged table would be too large, the labels of every base clustering and the sizes of
+the blocks are kept, and the rows are left where they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from consilience._label_tables import MISSING, encode_column, plain
+from consilience.core.grouping import group
+from consilience.dask.blocks import Encoded, code_type, encode
+from consilience.partitions import Distinct, Partitions
+
+
+class Summary(NamedTuple):
+    """What one or several blocks say."""
+
+    names: tuple[str, ...]
+    categories: tuple[np.ndarray, ...]  # per column; empty where there is no label
+    codes: np.ndarray | None  # distinct rows with a label; None if there are too many
+    counts: np.ndarray | None
+    sizes: tuple[int, ...]  # rows of every block
+    n_unseen: tuple[int, ...]  # rows of every block that no base clustering saw
+    first_unseen: tuple[int, ...]  # the first of them, -1 if there is none
+    digests: tuple[str, ...]  # of the rows of every block
+
+
+class Table(NamedTuple):
+    """The finished summary of all blocks."""
+
+    partitions: Partitions  # the distinct rows, where there are few enough; otherwise without rows
+    counts: np.ndarray | None
+    n_rows: int
+    n_unseen: int
+    sizes: tuple[int, ...]
+    unseen_sizes: tuple[int, ...]
+    fingerprint: str
+
+
+def summarize(piece: Any, number: int, max_distinct: int) -> Summary:
+    """The statistics of a block."""
+    block = encode(number, piece)
+    rows, counts = _seen_rows(block)
+    unseen = np.flatnonzero((block.codes < 0).all(axis=1))
+    few = len(rows) <= max_distinct
+    return Summary(
+        block.names,
+        block.categories,
+        rows if few else None,
+        counts if few else None,
+        (len(block.codes),),
+        (len(unseen),),
+        (int(unseen[0]) if len(unseen) else -1,),
+        (_digest(block, rows, counts),),
+    )
+
+
+def _seen_rows(block: Encoded) -> tuple[np.ndarray, np.ndarray]:
+    if not len(block.codes):
+        return block.codes, np.empty(0, dtype=np.int64)
+    rows = distinct_rows(block.codes, block.categories)
+    seen = (rows.codes >= 0).any(axis=1)
+    return rows.codes[seen], rows.counts[seen]
+
+
+def _digest(block: Encoded, rows: np.ndarray, counts: np.ndarray) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    found.update(repr((block.names, [labels.tolist() for labels in block.categories])).encode())
+    found.update(np.ascontiguousarray(rows).tobytes())
+    found.update(counts.tobytes())
+    return found.hexdigest()
+
+
+def merge(parts: Sequence[Summary], max_distinct: int) -> Summary:
+    """The statistics of several blocks as one."""
+    if len(parts) == 1:
+        return parts[0]
+    names = parts[0].names
+    for part in parts:
+        if part.names != names:
+            raise ValueError(
+                f"blocks have other columns: {list(names)} and {list(part.names)}. Hint: every block has "
+                "the same "
+                "base clusterings, in the same order."
+            )
+    unions = [_union([part.categories[i] for part in parts], name) for i, name in enumerate(names)]
+    categories = tuple(labels for _, labels in unions)
+    codes, counts = None, None
+    if all(part.codes is not None for part in parts):
+        stacked = np.concatenate(
+            [
+                recode(np.asarray(part.codes), [maps[b] for maps, _ in unions], code_type(categories))
+                for b, part in enumerate(parts)
+            ]
+        )
+        if len(stacked):
+            rows = distinct_rows(stacked, categories)
+            counts = np.bincount(rows.inverse, np.concatenate([part.counts for part in parts])).astype(
+                np.int64
+            )
+            codes, counts = (rows.codes, counts) if len(counts) <= max_distinct else (None, None)
+        else:
+            codes, counts = stacked, np.empty(0, dtype=np.int64)
+    joined = (sum(field, ()) for field in zip(*(part[4:] for part in parts), strict=True))
+    return Summary(names, categories, codes, counts, *joined)
+
+
+def _union(categories: list[np.ndarray], name: str) -> tuple[list[np.ndarray], np.ndarray]:
+    """The labels of all blocks in order, and the code there of every label here."""
+    given = [labels for labels in categories if len(labels)]
+    if not given:
+        return [np.empty(0, dtype=np.int64)] * len(categories), np.empty(0, dtype=np.int64)
+    codes, labels = encode_column(np.concatenate(given), "missing", name, None)
+    ends = np.cumsum([len(part) for part in categories])
+    return np.split(codes, ends[:-1]), labels
+
+
+def recode(codes: np.ndarray, maps: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
+    """Codes in other terms, column by column; missing stays missing."""
+    out = np.empty(codes.shape, dtype=dtype, order="F")
+    for i, new in enumerate(maps):
+        out[:, i] = np.append(new, MISSING)[codes[:, i]]
+    return out
+
+
+def distinct_rows(codes: np.ndarray, categories: Sequence[np.ndarray]) -> Distinct:
+    """The distinct rows of a table of codes, in lexicographic order."""
+    return partitions_of(codes, categories, tuple(map(str, range(codes.shape[1])))).distinct
+
+
+def partitions_of(
+    codes: np.ndarray,
+    categories: Sequence[np.ndarray],
+    names: tuple[str, ...],
+    columns: tuple[int, ...] | None = None,
+    column_names: tuple[str, ...] | None = None,
+) -> Partitions:
+    """A table that was read already."""
+    columns = tuple(range(len(names))) if columns is None else columns
+    column_names = names if column_names is None else column_names
+    return Partitions(
+        codes=codes,
+        categories=tuple(categories),
+        names=names,
+        index=None,
+        columns=columns,
+        n_columns=len(column_names),
+        negative="missing",
+        backend=None,
+        column_names=column_names,
+    )
+
+
+def finish(summary: Summary, unobserved: str) -> Table:
+    """The table of all blocks, checked as a table in memory is."""
+    kept = [i for i, labels in enumerate(summary.categories) if len(labels)]
+    n_rows, n_unseen = sum(summary.sizes), sum(summary.n_unseen)
+    if n_rows == 0:
+        raise ValueError("the blocks have no rows. Hint: labels need at least one row (instance).")
+    if not kept:
+        raise ValueError(
+            "every entry of the label table is missing. Hint: NaN, None and negative numbers mean missing."
+        )
+    for j in sorted(set(range(len(summary.names))) - set(kept)):
+        warnings.warn(
+            f"base clustering {summary.names[j]!r} (column {j}) has no label at all and is ignored. "
+            "Hint: drop the column, or check how missing entries are marked.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if n_unseen and unobserved == "error":
+        b = next(b for b, count in enumerate(summary.n_unseen) if count)
+        raise ValueError(
+            f"no base clustering saw row {summary.first_unseen[b]} of block {b} ({n_unseen} in all). Hint: "
+            "remove "
+            "these instances, or set 'unobserved' to 'noise' or 'largest'."
+        )
+    categories = [summary.categories[i] for i in kept]
+    codes = np.empty((0, len(kept)), dtype=code_type(categories))
+    if summary.codes is not None:
+        codes = np.ascontiguousarray(summary.codes[:, kept])
+    names = tuple(summary.names[i] for i in kept)
+    partitions = partitions_of(codes, categories, names, tuple(kept), summary.names)
+    if summary.codes is not None:
+        # Rows stand for as many instances as have them: methods read the counts here.
+        partitions.__dict__["distinct"] = Distinct(codes, np.asarray(summary.counts), np.arange(len(codes)))
+    fingerprint = hashlib.blake2b("".join(summary.digests).encode(), digest_size=16).hexdigest()
+    return Table(partitions, summary.counts, n_rows, n_unseen, summary.sizes, summary.n_unseen, fingerprint)
+
+
+# --- the way back to the rows of a block --------------------------------------------------------------------
+
+
+class Terms(NamedTuple):
+    """The labels of the whole table: what a block needs to be read in its terms."""
+
+    columns: tuple[int, ...]
+    categories: tuple[np.ndarray, ...]
+
+
+def terms_of(partitions: Partitions) -> Terms:
+    """The terms of a table."""
+    return Terms(partitions.columns, partitions.categories)
+
+
+def block_rows(piece: Any, number: int, terms: Terms) -> Distinct:
+    """The distinct rows of a block in the terms of the whole table; rows without a label are among them."""
+    block = encode(number, piece)
+    maps = [
+        _positions(block.categories[j], known, number)
+        for j, known in zip(terms.columns, terms.categories, strict=True)
+    ]
+    codes = recode(block.codes[:, list(terms.columns)], maps, code_type(terms.categories))
+    if not len(codes):
+        return Distinct(codes, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    return distinct_rows(codes, terms.categories)
+
+
+def _positions(labels: np.ndarray, known: np.ndarray, number: int) -> np.ndarray:
+    place = {plain(label): code for code, label in enumerate(known)}
+    try:
+        return np.array([place[plain(label)] for label in labels], dtype=np.int64)
+    except KeyError as error:
+        raise ValueError(
+            f"block {number} has the label {error.args[0]!r}, which was not there in an earlier pass. "
+            "Hint: the blocks must not change while they are read; fit again."
+        ) from None
+
+
+class RowIndex(NamedTuple):
+    """Finds rows of codes among those of a table: a number per row, by a few columns at a time.
+
+    The product of the numbers of clusters soon overflows. Before it does, the numbers so far are ranked
+    among those that occur, and the next columns start from the ranks.
+    """
+
+    sizes: np.ndarray
+    stages: tuple[tuple[int, np.ndarray], ...]  # columns up to here, and the sorted numbers that occur
+    order: np.ndarray  # which row of the table the last rank is
+
+    @classmethod
+    def of(cls, codes: np.ndarray, n_clusters: np.ndarray) -> RowIndex:
+        """The index of a table of distinct rows."""
+        key, size, stages = np.zeros(len(codes), dtype=np.int64), 1, []
+        for i, k in enumerate(n_clusters.tolist()):
+            if size * (k + 1) >= 2**63:
+                found = group(key)
+                stages.append((i, found.values))
+                key, size = found.inverse.astype(np.int64), len(found.values)
+            key = key * (k + 1) + codes[:, i] + 1
+            size *= k + 1
+        order = np.argsort(key)
+        return cls(n_clusters, (*stages, (len(n_clusters), key[order])), order)
+
+    def find(self, codes: np.ndarray) -> np.ndarray:
+        """The row of the table that equals each of these."""
+        key, done = np.zeros(len(codes), dtype=np.int64), 0
+        for stop, known in self.stages:
+            for i in range(done, stop):
+                key = key * (self.sizes[i] + 1) + codes[:, i] + 1
+            place = np.minimum(np.searchsorted(known, key), len(known) - 1)
+            if not np.array_equal(known[place], key):
+                raise ValueError(
+                    "a block has a label row that was not there in an earlier pass. "
+                    "Hint: the blocks must not change while they are read; fit again."
+                )
+            key, done = place, stop
+        return self.order[key]

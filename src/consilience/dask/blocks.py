@@ -1,0 +1,258 @@
+"""A table of labels in blocks of rows: dask collections, Parquet files, or blocks that are given.
+
+Everything behind this file sees a sequence of blocks and one function, `encode`, that turns a block into
+integer codes and the labels they stand for, by the rules of :class:`consilience.Partitions`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from consilience._label_tables import Coded, encode_coded, encode_column, read_table
+from consilience._optional import optional_import
+from consilience._values import object_array
+
+# Row groups of a Parquet file are put together up to this many rows.
+BLOCK_ROWS = 1_000_000
+
+
+class ParquetPiece(NamedTuple):
+    """Some row groups of a file."""
+
+    path: str
+    groups: tuple[int, ...]
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        first, last = self.groups[0], self.groups[-1]
+        which = f"row group {first}" if first == last else f"row groups {first} to {last}"
+        return f"file {self.path!r}, {which}"
+
+
+class Blocks:
+    """A table of labels as blocks of rows, which can be gone through any number of times.
+
+    Made by :func:`read_parquet`, and by the estimators from whatever they are given.
+
+    Attributes
+    ----------
+    kind : {"parquet", "frame", "array", "list", "stream"}
+        Where the blocks come from: Parquet files, a dask dataframe, a dask array, a list of blocks or a
+        function that starts an iterator over them.
+    ids : tuple of str
+        Columns that are not labels and go along to the output.
+    original : object
+        What was given.
+    """
+
+    def __init__(self, pieces: Any, kind: str, original: Any, ids: tuple[str, ...] = ()) -> None:
+        self.pieces = pieces
+        self.kind = kind
+        self.original = original
+        self.ids = ids
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.pieces() if self.kind == "stream" else self.pieces)
+
+    @property
+    def n_blocks(self) -> int | None:
+        """Number of blocks; None where only a pass over them tells."""
+        return None if self.kind == "stream" else len(self.pieces)
+
+
+def read_blocks(X: Any) -> Blocks:
+    """Blocks of a dask dataframe or array, a Parquet file or folder, a list of blocks, or a function that
+    returns an iterator over blocks."""
+    if isinstance(X, Blocks):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return read_parquet(X)
+    if is_dask_frame(X):
+        return Blocks(list(X.to_delayed()), "frame", X)
+    if is_dask_array(X):
+        if X.ndim != 2:
+            raise ValueError(
+                f"the dask array has {X.ndim} dimensions. Hint: one row per instance, one column per base."
+            )
+        return Blocks(list(X.rechunk({1: -1}).to_delayed().ravel()), "array", X)
+    if isinstance(X, list | tuple) and X and all(np.ndim(block) == 2 for block in X):
+        return Blocks(list(X), "list", X)
+    if callable(X):
+        return Blocks(X, "stream", X)
+    raise TypeError(
+        f"cannot read blocks of rows from {type(X).__name__}. Hint: give a dask dataframe or array, a "
+        "Parquet "
+        "file or folder, a list of arrays or frames, or a function that returns an iterator over them; a "
+        "table "
+        "in memory goes to the estimators of consilience itself, and an iterator can be gone through only "
+        "once."
+    )
+
+
+def read_parquet(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    ids: str | Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    block_rows: int = BLOCK_ROWS,
+) -> Blocks:
+    """Blocks of Parquet files, by row groups.
+
+    Parameters
+    ----------
+    path : path or list of paths
+        A file, a folder of files (with suffix ``.parquet``, in the order of their names), or files.
+    ids : str or sequence of str, default=()
+        Columns that are not base clusterings; they are copied to the output of ``write_labels``.
+    columns : sequence of str, optional
+        The base clusterings; all columns but `ids` by default.
+    block_rows : int, default=1_000_000
+        Row groups are put together up to this many rows. A larger row group is a block of its own.
+    """
+    pq = optional_import("pyarrow.parquet", needed_for="reading Parquet files", extra="dask")
+    ids = (ids,) if isinstance(ids, str) else tuple(ids)
+    pieces: list[ParquetPiece] = []
+    names: tuple[str, ...] | None = None
+    for file in _files(path):
+        try:
+            with pq.ParquetFile(file) as opened:
+                here = tuple(opened.schema_arrow.names)
+                sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
+        except Exception as error:  # pyarrow raises its own kinds and the operating system's
+            raise ValueError(
+                f"file {str(file)!r} cannot be read: {error}. Hint: is it a Parquet file?"
+            ) from error
+        wanted = tuple(name for name in here if name not in ids) if columns is None else tuple(columns)
+        lacking = [name for name in (*wanted, *ids) if name not in here]
+        names = wanted if names is None else names
+        if lacking or set(wanted) != set(names):
+            strange = lacking[0] if lacking else next(iter(set(wanted) ^ set(names)))
+            raise ValueError(
+                f"file {str(file)!r} and the others do not have the same columns: see {strange!r}. Hint: "
+                "name the "
+                "base clusterings by columns= and what else there is by ids=."
+            )
+        pieces += [ParquetPiece(str(file), groups, names) for groups in _together(sizes, block_rows)]
+    return Blocks(pieces, "parquet", path, ids)
+
+
+def _files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    if not isinstance(path, str | os.PathLike):
+        return [file for one in path for file in _files(one)]
+    path = Path(path)
+    found = sorted(path.glob("**/*.parquet")) if path.is_dir() else [path]
+    if not found or not found[0].exists():
+        raise FileNotFoundError(
+            f"no Parquet file at {str(path)!r}. Hint: give a file, or a folder of .parquet files."
+        )
+    return found
+
+
+def _together(sizes: list[int], block_rows: int) -> list[tuple[int, ...]]:
+    """Consecutive row groups, as many as stay below the size of a block."""
+    found: list[list[int]] = []
+    rows = 0
+    for group, size in enumerate(sizes):
+        if not found or rows + size > block_rows:
+            found.append([])
+            rows = 0
+        found[-1].append(group)
+        rows += size
+    return [tuple(groups) for groups in found]
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Whether it is a dask dataframe; dask is not imported to find out."""
+    return "dask.dataframe" in sys.modules and type(X).__module__.startswith("dask.dataframe") and X.ndim == 2
+
+
+def is_dask_array(X: Any) -> bool:
+    """Whether it is a dask array; dask is not imported to find out."""
+    return "dask.array" in sys.modules and type(X).__module__.startswith("dask.array")
+
+
+# --- one block ----------------------------------------------------------------------------------------------
+
+
+class Encoded(NamedTuple):
+    """A block as codes: ``categories[i][codes[p, i]]`` is the label, -1 is missing."""
+
+    names: tuple[str, ...]
+    codes: np.ndarray
+    categories: tuple[np.ndarray, ...]
+
+
+def load(piece: Any, columns: tuple[str, ...] | None = None) -> Any:
+    """The table of a block; from Parquet, these columns."""
+    if isinstance(piece, ParquetPiece):
+        pq = optional_import("pyarrow.parquet", needed_for="reading Parquet files", extra="dask")
+        with pq.ParquetFile(piece.path) as file:
+            return file.read_row_groups(list(piece.groups), columns=list(columns or piece.columns))
+    if hasattr(piece, "__dask_graph__"):
+        return piece.compute(scheduler="synchronous")
+    return piece
+
+
+def reading(number: int, piece: Any, read: Callable[[], Any]) -> Any:
+    """What `read` returns; an error in it says which block it was."""
+    try:
+        return read()
+    except Exception as error:
+        where = str(piece) if isinstance(piece, ParquetPiece) else f"block {number}"
+        kind = type(error) if isinstance(error, ValueError | TypeError) else ValueError
+        hint = "" if "Hint:" in str(error) else " Hint: is the block whole? Write it again, or leave it out."
+        raise kind(f"{where} cannot be read: {error}.{hint}" if hint else f"{where}: {error}") from error
+
+
+def encode(number: int, piece: Any) -> Encoded:
+    """Codes of a block in its own terms: labels of other blocks are not known here."""
+    return reading(number, piece, lambda: _encode(load(piece)))
+
+
+def _encode(table: Any) -> Encoded:
+    if hasattr(table, "reset_index"):
+        table = table.reset_index(drop=True)  # ids may repeat from block to block
+    if len(table) == 0:
+        width = table.shape[1]
+        names = tuple(map(str, getattr(table, "columns", range(width))))
+        return Encoded(names, np.empty((0, width), dtype=np.int8), (np.empty(0, dtype=np.int64),) * width)
+    read = read_table(table, None)
+    codes, categories = [], []
+    for name, values in zip(read.names, map(_coded, read.columns), strict=True):
+        if isinstance(values, Coded):
+            column, labels = encode_coded(*values, "missing", name, None)
+        else:
+            column, labels = encode_column(values, "missing", name, None)
+        codes.append(column)
+        categories.append(labels)
+    stacked = np.empty((len(table), len(codes)), dtype=code_type(categories), order="F")
+    for i, column in enumerate(codes):
+        stacked[:, i] = column
+    return Encoded(tuple(read.names), stacked, tuple(categories))
+
+
+def _coded(values: Any) -> Any:
+    """A column of strings as numbers and the strings they stand for, so that Python sees each string once."""
+    if not isinstance(values, nw.Series) or values.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        return values
+    native = values.to_native()
+    if nw.dependencies.is_pandas_series(native):
+        codes, labels = native.factorize()
+        return Coded(np.asarray(codes), object_array(list(labels)))
+    if hasattr(native, "combine_chunks"):
+        whole = native.combine_chunks()
+        whole = whole if hasattr(whole, "indices") else whole.dictionary_encode()
+        return Coded(whole.indices.fill_null(-1).to_numpy(), object_array(whole.dictionary.to_pylist()))
+    return values
+
+
+def code_type(categories: Sequence[np.ndarray]) -> np.dtype[Any]:
+    """The smallest signed type that holds the codes of these labels."""
+    return np.min_scalar_type(-max(1, *(len(labels) for labels in categories)))

@@ -1,0 +1,78 @@
+"""A folder from which an interrupted run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from consilience.dask.engine import Stored
+from consilience.dask.pce_blocks import Model, State
+
+_VERSION = 1
+
+
+class Checkpoint:
+    """The model and the states of the blocks after the last complete iteration.
+
+    States of two iterations take turns in two folders; ``manifest.json`` is replaced last and says which is
+    complete, so that a run which ends at any moment leaves one that is.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder).absolute()
+        for parity in range(2):
+            (self.folder / f"state-{parity}").mkdir(parents=True, exist_ok=True)
+
+    def save(self, run: dict[str, Any], model: Model, states: list[Any]) -> None:
+        """Remember an iteration of a run; `run` says which input and which parameters."""
+        file = f"model-{model.n_iter % 2}.npz"
+        _replace(self.folder / file, lambda opened: np.savez(opened, **model._asdict()))
+        manifest = {
+            "version": _VERSION,
+            "run": run,
+            "n_iter": model.n_iter,
+            "model": file,
+            "states": [str(Path(state.path).relative_to(self.folder)) for state in states],
+        }
+        _replace(self.folder / "manifest.json", lambda opened: opened.write(json.dumps(manifest).encode()))
+
+    def load(self, run: dict[str, Any]) -> tuple[Model, list[Any]] | None:
+        """The last iteration of the same run; None if there is none."""
+        path = self.folder / "manifest.json"
+        if not path.exists():
+            return None
+        manifest = json.loads(path.read_text())
+        if manifest.get("version") != _VERSION:
+            raise ValueError(
+                f"the checkpoint {str(self.folder)!r} has version {manifest.get('version')}, this program "
+                "reads "
+                f"version {_VERSION}. Hint: give an empty folder."
+            )
+        for name, now in run.items():
+            then = manifest["run"].get(name)
+            if then != now:
+                what = "the input has changed" if name == "input" else f"{name} was {then!r} and is {now!r}"
+                raise ValueError(
+                    f"the checkpoint {str(self.folder)!r} is of another run: {what}. "
+                    "Hint: give an empty folder, or what it was made with."
+                )
+        with np.load(self.folder / manifest["model"]) as arrays:
+            kinds = {"lam": float, "growths_left": int, "certified": bool, "n_iter": int}
+            fields: dict[str, Any] = {
+                name: kinds.get(name, np.asarray)(arrays[name]) for name in Model._fields
+            }
+        return Model(**fields), [Stored(str(self.folder / name), State) for name in manifest["states"]]
+
+
+def _replace(path: Path, write: Any) -> None:
+    """A file that is there complete or not at all."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with open(beside, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)

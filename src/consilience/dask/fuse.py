@@ -1,0 +1,278 @@
+"""`fuse` from Parquet files to Parquet files, for tables larger than memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from consilience import consensus
+from consilience._optional import optional_import
+from consilience._sklearn import random_source
+from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.dask.aggregate import (
+    Table,
+    Terms,
+    block_rows,
+    finish,
+    merge,
+    partitions_of,
+    summarize,
+    terms_of,
+)
+from consilience.dask.blocks import BLOCK_ROWS, Blocks, read_parquet
+from consilience.dask.consensus import MAX_DISTINCT
+from consilience.dask.engine import Engine, Progress, engine_for
+from consilience.dask.pce import PCE
+from consilience.dask.rows import Answer, looked_up
+from consilience.diagnostics import confidence, require_linked
+from consilience.fusion.labels import (
+    SAMPLE,
+    Choice,
+    check_n_clusters,
+    choose_method,
+    count_clusters,
+    draw,
+    feasible_clusters,
+    margin_of,
+    named_method,
+)
+from consilience.partitions import Partitions
+
+# Drawing rows as `fuse` does takes 8 bytes for each there is; beyond this many they are drawn otherwise.
+_MAX_DRAWN = 100_000_000
+
+
+class ParquetFusion(NamedTuple):
+    """What `fuse_parquet` did."""
+
+    output: Path
+    n_instances: int
+    n_unseen: int
+    n_distinct: int | None  # distinct label rows; None if they were too many to be counted
+    n_clusters: int
+    sizes: np.ndarray  # instances of every cluster, those that nobody saw left out
+    method: str
+    reason: str
+    path: str  # "distinct rows" or "blocks"
+    path_reason: str
+
+
+def fuse_parquet(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    n_clusters: int | Literal["auto"],
+    *,
+    ids: str | Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    method: Any = "auto",
+    unobserved: Literal["error", "noise", "largest"] = "error",
+    max_distinct: int = MAX_DISTINCT,
+    checkpoint: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    block_rows: int = BLOCK_ROWS,
+    random_state: Any = None,
+    progress: Progress | None = None,
+) -> ParquetFusion:
+    """Merge the base clusterings in Parquet files, and write labels and confidence as Parquet files.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        A file, a folder of files, or files; a column per base clustering.
+    output : path
+        A folder, which must not exist; it appears when it is complete. Its files have the columns `ids`,
+        ``label`` and ``confidence``, and their rows are in the order of the input.
+    n_clusters : int or "auto"
+        The number of clusters, or "auto" to find it.
+    ids : str or sequence of str, default=()
+        Columns that are not base clusterings; they are copied to the output.
+    columns : sequence of str, optional
+        The base clusterings; all columns but `ids` by default.
+    method : str or estimator, default="auto"
+        As in :func:`consilience.fuse`. Where there are too many distinct rows, only PCE can do it: that is
+        what "auto" then means.
+    unobserved : {"error", "noise", "largest"}, default="error"
+        What to do with rows that have no label: refuse, label them -1, or put them in the largest cluster.
+    max_distinct : int, default=5_000_000
+        The most distinct label rows that are held in memory.
+    checkpoint : path, optional
+        A folder from which PCE on blocks goes on if it is interrupted; see :class:`consilience.dask.PCE`.
+    scheduler : str, optional
+        Address of a Dask scheduler. Without it the active client is used, or else this process.
+    block_rows : int, default=1_000_000
+        Rows that are read at a time.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    progress : callable, optional
+        Called with the name of a step, how much of it is done, and how much there is.
+
+    Returns
+    -------
+    done : ParquetFusion
+        Where the labels are, how many clusters of what size, and which method found them why.
+
+    Notes
+    -----
+    Where the distinct rows fit, the labels and confidence are those that :func:`consilience.fuse` gives for
+    the whole table in memory, under the same seed.
+    """
+    check_n_clusters(n_clusters, "fuse_parquet")
+    if Path(output).exists():
+        raise FileExistsError(f"{str(output)!r} is there already. Hint: remove it, or give another name.")
+    with _client(scheduler):
+        blocks = read_parquet(source, ids=ids, columns=columns, block_rows=block_rows)
+        engine = engine_for(blocks.kind, progress)
+        parts = list(blocks)
+        summary = engine.reduce(
+            "reading", summarize, partial(merge, max_distinct=max_distinct), parts, max_distinct
+        )
+        table = finish(summary, unobserved)
+        rng = random_source(random_state)
+        if table.counts is None:
+            model = _block_method(method, n_clusters, unobserved, max_distinct, checkpoint, rng)
+            model._fit(blocks, engine, table)
+            answer, done = model._values_of_rows, _report_blocks(output, table, model)
+        else:
+            answer, done = _fuse_distinct(
+                blocks, engine, table, n_clusters, method, unobserved, rng, progress
+            )
+        answer.write(output)
+        return done._replace(output=Path(output))
+
+
+@contextmanager
+def _client(scheduler: str | None) -> Iterator[None]:
+    """The scheduler's client is the active one inside."""
+    if scheduler is None:
+        yield
+        return
+    distributed = optional_import("distributed", needed_for="a Dask scheduler", extra="dask")
+    with distributed.Client(scheduler):
+        yield
+
+
+def _fuse_distinct(
+    blocks: Blocks,
+    engine: Engine,
+    table: Table,
+    n_clusters: int | str,
+    method: Any,
+    unobserved: str,
+    rng: np.random.RandomState,
+    progress: Progress | None,
+) -> tuple[Answer, ParquetFusion]:
+    """`fuse_partitions` on distinct rows with counts."""
+    known, counts = table.partitions, table.counts
+    assert counts is not None
+    require_linked(known)
+    k = count_clusters(known, rng).n_clusters if n_clusters == "auto" else int(n_clusters)
+    k = feasible_clusters(k, known)
+    seed = int(rng.randint(2**31))
+    if isinstance(method, str) and method.lower() == "auto":
+        margin = margin_of(known, k)
+        sampled = len(counts) > SAMPLE
+        tried = _sample(blocks, engine, table, seed) if sampled else known
+        weights = None if sampled else counts
+        choice = choose_method(known, tried, k, margin, unobserved, seed, 0, progress, weights)
+    else:
+        model = named_method(method, k, unobserved, seed)
+        if not isinstance(model, LabelsMixin):
+            raise ValueError(
+                f"{type(model).__name__} does not work on distinct rows with counts. Hint: use a method of "
+                "consilience.consensus, or fuse on a table in memory."
+            )
+        choice = Choice(model.fit(known), type(model).__name__, "It was asked for.")
+    _, found = np.unique(choice.model.labels_, return_inverse=True)
+    labels = np.argsort(by_size(found, counts, int(found.max()) + 1))[found]
+    values = {"labels": labels, "confidence": confidence(known, labels)}
+    key = looked_up(known, values, 0 if unobserved == "largest" else -1)
+    sizes = np.bincount(labels, counts).astype(np.int64)
+    done = ParquetFusion(
+        Path(),
+        table.n_rows,
+        table.n_unseen,
+        len(counts),
+        len(sizes),
+        sizes,
+        choice.method,
+        choice.reason,
+        "distinct rows",
+        f"{len(counts)} distinct label rows of {table.n_rows} fit in memory",
+    )
+    return Answer(blocks, engine, key, None, table.sizes), done
+
+
+def _sample(blocks: Blocks, engine: Engine, table: Table, seed: int) -> Partitions:
+    """The instances on which `fuse` compares methods."""
+    n = table.n_rows - table.n_unseen
+    if n <= _MAX_DRAWN:
+        wanted = draw(n, seed)
+    else:
+        wanted = np.sort(np.random.default_rng(seed).choice(n, SAMPLE, replace=False))
+    ends = np.cumsum(np.array(table.sizes) - np.array(table.unseen_sizes))
+    parts = list(
+        zip(
+            blocks,
+            np.split(wanted, np.searchsorted(wanted, ends[:-1])),
+            ends - np.diff(ends, prepend=0),
+            strict=True,
+        )
+    )
+    codes = engine.reduce("sampling", rows_at, np.concatenate, parts, terms_of(table.partitions))
+    known = table.partitions
+    return partitions_of(codes, known.categories, known.names, known.columns, known.column_names).compact()
+
+
+def rows_at(part: Any, number: int, terms: Terms) -> np.ndarray:
+    """Codes of some rows of a block, numbered among those that some base clustering saw."""
+    piece, wanted, first = part
+    if not len(wanted):
+        return np.empty((0, len(terms.columns)), dtype=np.int8)
+    rows = block_rows(piece, number, terms)
+    seen = np.flatnonzero(np.asarray((rows.codes >= 0).any(axis=1))[rows.inverse])
+    return rows.codes[rows.inverse[seen[wanted - first]]]
+
+
+def _block_method(
+    method: Any,
+    n_clusters: Any,
+    unobserved: str,
+    max_distinct: int,
+    checkpoint: Any,
+    rng: np.random.RandomState,
+) -> PCE:
+    """PCE on blocks, with the parameters of the one that was asked for."""
+    given: dict[str, Any] = {}
+    if isinstance(method, consensus.PCE):
+        given = clone(method).get_params()
+    elif not isinstance(method, str) or method.lower() not in ("auto", "pce"):
+        raise ValueError(
+            f"there are more than max_distinct={max_distinct} distinct label rows, and only PCE works on "
+            "blocks. "
+            "Hint: use method='auto' or 'PCE', or raise max_distinct."
+        )
+    given |= {"n_clusters": n_clusters, "unobserved": unobserved, "random_state": int(rng.randint(2**31))}
+    return PCE(**{**given, "max_distinct": max_distinct, "checkpoint": checkpoint})
+
+
+def _report_blocks(output: Any, table: Table, model: PCE) -> ParquetFusion:
+    n = table.n_rows - table.n_unseen
+    return ParquetFusion(
+        Path(output),
+        table.n_rows,
+        table.n_unseen,
+        None,
+        model.n_clusters_,
+        np.round(model._evidence.prior * n).astype(np.int64),
+        "PCE",
+        "It is the method that works on blocks.",
+        model.path_,
+        model.path_reason_,
+    )

@@ -1,0 +1,258 @@
+"""PCE on tables larger than memory: by distinct rows where they fit, else block by block."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from consilience import consensus
+from consilience._sklearn import Interval, fit_context, random_source
+from consilience.consensus._labels import per_column
+from consilience.consensus.pce import check_size
+from consilience.dask.aggregate import Table, terms_of
+from consilience.dask.blocks import Blocks
+from consilience.dask.checkpoint import Checkpoint
+from consilience.dask.consensus import MAX_DISTINCT, BlocksMixin
+from consilience.dask.engine import Engine
+from consilience.dask.pce_blocks import Model, Settings, Solution, close, rotate_blocks, solve, start
+from consilience.dask.rows import Answer, Kept
+
+# Blocks add up tables of all pairs of base clusters: 50 MB each at this many.
+_MAX_BASE_CLUSTERS = 2_500
+
+
+class PCE(BlocksMixin, consensus.PCE):
+    """Partial clustering ensemble on a table in blocks: a dask collection, Parquet files, a list of blocks.
+
+    One pass shrinks every block to its distinct label rows with counts. If all of them together are at most
+    `max_distinct`, they are solved in memory and the answer goes back to the blocks. Otherwise the rows stay
+    in their blocks and every iteration is two passes with a small sum over blocks. Both give the labels of
+    :class:`consilience.PCE` on the whole table.
+
+    With an active ``distributed.Client``, Parquet files and dask collections are worked on by its workers,
+    otherwise (and lists of blocks always) by this process, one block after the other.
+
+    Parameters
+    ----------
+    n_clusters, init, gamma, n_init, self_paced, diversity, discretize, unobserved, max_iter, tol, verbose, \
+random_state
+        See :class:`consilience.PCE`. ``n_clusters="auto"`` needs the distinct rows in memory.
+    imputation : {"learned"}, default="learned"
+        Labels drawn at random for every instance would make no two rows equal: "random" is refused.
+    max_distinct : int, default=5_000_000
+        The most distinct label rows that are solved in memory. A row takes about ``2 m + 24 c`` bytes there,
+        for m base clusterings and c clusters.
+    checkpoint : path, default=None
+        A folder for the block path. A run that was interrupted goes on from its last iteration when it is
+        given the same folder, input and parameters. All workers must see the folder.
+
+    Attributes
+    ----------
+    labels_, confidence_, reliability_ : dask series, dask array or BlockArray
+        As in :class:`consilience.PCE`, aligned with the input and computed when asked for. A dask dataframe
+        gives series with its index, a dask array gives arrays, anything else a `BlockArray`.
+    embedding_ : dask array or BlockArray
+        The consensus embedding H.
+    weights_, rotations_, rotation_, objective_, certified_, n_clusters_, n_iter_, n_features_in_
+        As in :class:`consilience.PCE`.
+    path_ : {"distinct rows", "blocks"}
+        How it was solved, and ``path_reason_`` why.
+
+    Notes
+    -----
+    On the block path the start compares rotations on 5000 rows also for ``n_init=1``, where the estimator in
+    memory takes all. There is no ``imputed_``.
+
+    Examples
+    --------
+    >>> from consilience.dask import PCE
+    >>> first = [["a", "x", None], ["a", "x", "u"], ["a", None, "u"], ["a", "x", "u"]]
+    >>> second = [["b", "y", "v"], ["b", None, "v"], [None, "y", "v"]]
+    >>> model = PCE(n_clusters=2, random_state=0).fit([first, second])
+    >>> [block.tolist() for block in model.labels_]
+    [[0, 0, 0, 0], [1, 1, 1]]
+    >>> model.path_
+    'distinct rows'
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **consensus.PCE._parameter_constraints,
+        "max_distinct": [Interval(Integral, 1, None, closed="left")],
+        "checkpoint": [str, os.PathLike, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"] = 8,
+        *,
+        init: str = "normalized",
+        gamma: float = 1.0,
+        n_init: int = 10,
+        self_paced: bool = True,
+        diversity: bool = True,
+        imputation: str = "learned",
+        discretize: str = "joint",
+        unobserved: str = "error",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_distinct: int = MAX_DISTINCT,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            gamma=gamma,
+            n_init=n_init,
+            self_paced=self_paced,
+            diversity=diversity,
+            imputation=imputation,
+            discretize=discretize,
+            unobserved=unobserved,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.max_distinct = max_distinct
+        self.checkpoint = checkpoint
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> PCE:
+        """Merge the base clusterings.
+
+        Parameters
+        ----------
+        X : dask dataframe or array, path, list of blocks, function or Blocks
+            The table of base labels, a column per base clustering: a dask collection; a Parquet file or
+            folder (see :func:`consilience.dask.read_parquet`); a list of arrays or frames; a function that
+            returns an iterator over such.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        if self.imputation == "random":
+            raise ValueError(
+                "imputation='random' draws labels for every instance and cannot work on distinct rows. "
+                "Hint: use imputation='learned', or consilience.PCE on a table in memory."
+            )
+        return self._fit(*self._read(X))
+
+    def _fit(self, blocks: Blocks, engine: Engine, table: Table) -> PCE:
+        if table.counts is not None:
+            self._fit_distinct(blocks, engine, table)
+        else:
+            self._fit_blocks(blocks, engine, table)
+        return self
+
+    def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
+        if self.n_clusters == "auto":
+            raise ValueError(
+                f"n_clusters='auto' needs the distinct label rows in memory, and there are more than "
+                f"max_distinct={self.max_distinct}. Hint: give n_clusters, or raise max_distinct."
+            )
+        partitions = table.partitions
+        check_size(partitions)
+        if partitions.offsets[-1] > _MAX_BASE_CLUSTERS:
+            raise ValueError(
+                f"the base clusterings have {partitions.offsets[-1]} clusters in all, PCE on blocks takes "
+                "at most "
+                f"{_MAX_BASE_CLUSTERS}. Hint: use fewer or coarser base clusterings, or raise max_distinct."
+            )
+        settings = Settings(
+            int(self.n_clusters),
+            self.init,
+            float(self.gamma),
+            int(self.n_init),
+            bool(self.self_paced),
+            bool(self.diversity),
+            self.discretize == "joint",
+            int(self.max_iter),
+            float(self.tol),
+            int(self.max_distinct),
+        )
+        rng = random_source(self.random_state)
+        n = float(table.n_rows - table.n_unseen)
+        with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
+            found, rotation = self._solve(blocks, engine, table, settings, n, rng)
+            closing, evidence = close(engine, found.states, rotation, partitions.offsets)
+        if not found.converged:
+            warnings.warn(
+                f"PCE did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        model, order = found.model, np.argsort(closing.number)
+        self._name_columns(table)
+        self.partitions_ = partitions
+        self.n_clusters_ = self.n_clusters
+        self._evidence = evidence
+        self.weights_ = per_column(partitions, model.alpha)
+        self.rotations_ = np.split(model.table, partitions.offsets[1:-1])
+        self.rotation_ = rotation[:, order]
+        self.objective_ = model.objective
+        self.certified_ = model.certified
+        self.n_iter_ = model.n_iter
+        self.path_ = "blocks"
+        self.path_reason_ = (
+            f"more than max_distinct={self.max_distinct} distinct label rows of {table.n_rows}: the rows "
+            "stayed in "
+            f"their {len(table.sizes)} blocks"
+        )
+        unseen = 0 if self.unobserved == "largest" else -1
+        key = Kept(terms_of(partitions), partitions.names, closing, evidence, unseen)
+        shapes = {
+            "labels": np.empty(0, dtype=np.int64),
+            "confidence": np.empty(0),
+            "reliability": np.empty(0),
+            "embedding": np.empty((0, self.n_clusters)),
+        }
+        self._keep(Answer(blocks, engine, key, found.states, table.sizes), shapes)
+
+    def _solve(
+        self, blocks: Blocks, engine: Engine, table: Table, settings: Settings, n: float, rng: Any
+    ) -> tuple[Solution, np.ndarray]:
+        """Start, or go on from the checkpoint; iterate; the rotation that gives the labels."""
+        offsets = table.partitions.offsets
+        folder = engine.scratch()
+        checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
+        if checkpoint is not None:
+            folder = str(checkpoint.folder)
+        run = {"input": table.fingerprint, **settings._asdict()}
+        earlier = None if checkpoint is None else checkpoint.load(run)
+        if earlier is not None:
+            model, states = earlier
+        else:
+            parts = blocks if blocks.kind == "stream" else list(blocks)
+            model, states = start(engine, parts, terms_of(table.partitions), offsets, settings, rng, folder)
+
+        def save(model: Model, states: list[Any]) -> None:
+            if checkpoint is not None:
+                checkpoint.save(run, model, states)
+            if self.verbose:
+                self._progress(model.n_iter, float(model.objective[-1]))
+
+        found = solve(engine, states, model, n, offsets, settings, folder, save)
+        if settings.joint:
+            return found, found.model.rotation
+        return found, rotate_blocks(
+            engine, found.states, settings.n_clusters, settings.n_init, rng, n, settings.max_distinct
+        )
+
+    @property
+    def embedding_(self) -> Any:
+        """The consensus embedding H, one row per instance, lazily."""
+        return self.__dict__["embedding_"] if "embedding_" in self.__dict__ else super().embedding_
+
+    @property
+    def imputed_(self) -> Any:
+        """Not there: a completed table would be as large as the input."""
+        raise AttributeError(
+            "PCE on blocks has no imputed_. Hint: complete the blocks of interest in memory."
+        )

@@ -1,0 +1,205 @@
+"""From what was learned back to the rows of the blocks: lazily, block by block."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from consilience._optional import optional_import
+from consilience.dask.aggregate import RowIndex, Terms, block_rows, partitions_of
+from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
+from consilience.dask.engine import Engine, fetch
+from consilience.dask.pce_blocks import Closing, final_labels
+from consilience.diagnostics import Evidence, confidence
+from consilience.partitions import Distinct, Partitions
+
+
+class Looked(NamedTuple):
+    """Values by distinct label row: a row of a block looks up its own."""
+
+    terms: Terms
+    rows: RowIndex
+    values: dict[str, np.ndarray]
+    unseen: int  # label of an instance that no base clustering saw
+
+
+class Kept(NamedTuple):
+    """Values by the state of the block."""
+
+    terms: Terms
+    names: tuple[str, ...]
+    closing: Closing
+    evidence: Evidence
+    unseen: int
+
+
+def values_of(part: Any, number: int, key: Looked | Kept, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Values of every row of a block, by name: "labels", "confidence" and what else the method gives."""
+    piece, state = part
+    rows = block_rows(piece, number, key.terms)
+    seen = np.asarray((rows.codes >= 0).any(axis=1))
+    if isinstance(key, Looked):
+        at = key.rows.find(rows.codes[seen])
+        found = {name: key.values[name][at] for name in names}
+    else:
+        found = _from_state(fetch(state), rows.codes[seen], rows.counts[seen], key, names)
+    return {name: _spread(found[name], seen, rows, key.unseen if name == "labels" else 0) for name in names}
+
+
+def _from_state(
+    state: Any, codes: np.ndarray, counts: np.ndarray, key: Kept, names: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    if not np.array_equal(codes, state.codes):
+        raise ValueError(
+            "a block has changed since it was fitted. Hint: blocks must be the same in every pass; fit again."
+        )
+    labels = final_labels(state, key.closing)
+    found = {"labels": labels, "reliability": state.v, "embedding": state.h}
+    if "confidence" in names:
+        table = partitions_of(codes, key.terms.categories, key.names)
+        table.__dict__["distinct"] = Distinct(codes, counts, np.arange(len(codes)))
+        found["confidence"] = confidence(table, labels, evidence=key.evidence) if len(codes) else np.empty(0)
+    return found
+
+
+def _spread(values: np.ndarray, seen: np.ndarray, rows: Distinct, otherwise: float) -> np.ndarray:
+    out = np.full((len(seen), *values.shape[1:]), otherwise, dtype=values.dtype)
+    out[seen] = values
+    return out[rows.inverse]
+
+
+class BlockArray:
+    """Values of all rows, computed a block at a time when they are asked for.
+
+    Iterate over it for the blocks; ``compute()`` (or ``np.asarray``) puts them together.
+    """
+
+    def __init__(self, answer: Answer, name: str) -> None:
+        self._answer = answer
+        self._name = name
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        answer = self._answer
+        for number, part in enumerate(answer.parts()):
+            yield answer.engine.one(values_of, part, number, answer.key, (self._name,))[self._name]
+
+    def __len__(self) -> int:
+        return sum(self._answer.sizes)
+
+    def compute(self) -> np.ndarray:
+        """All values as one array."""
+        return np.concatenate(list(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.compute(), dtype=dtype)
+
+    def __repr__(self) -> str:
+        return f"BlockArray({self._name}, {len(self)} rows in {len(self._answer.sizes)} blocks)"
+
+
+class Answer(NamedTuple):
+    """What was learned and where the rows are."""
+
+    blocks: Blocks
+    engine: Engine
+    key: Looked | Kept
+    states: list[Any] | None
+    sizes: tuple[int, ...]
+
+    def parts(self) -> Any:
+        """Every block with its state."""
+        parts = zip(self.blocks, repeat(None) if self.states is None else self.states, strict=False)
+        return parts if self.blocks.kind == "stream" else list(parts)
+
+    def collection(self, name: str, dtype: Any, width: int | None = None) -> Any:
+        """Values of all rows, lazily: a dask series or array for a dask input, else a `BlockArray`."""
+        if self.blocks.kind not in ("frame", "array"):
+            return BlockArray(self, name)
+        from dask.delayed import delayed
+
+        key = delayed(self.key, traverse=False)
+        calls = [
+            delayed(_one_value, pure=False)(part, number, key, name)
+            for number, part in enumerate(self.parts())
+        ]
+        if self.blocks.kind == "frame" and width is None:
+            return _series(self.blocks.original, calls, name.removesuffix("s"), dtype)
+        import dask.array as da
+
+        tail = () if width is None else (width,)
+        arrays = [
+            da.from_delayed(call, shape=(size, *tail), dtype=dtype)
+            for call, size in zip(calls, self.sizes, strict=True)
+        ]
+        return da.concatenate(arrays)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """A folder of Parquet files with a row per instance: ids, label, confidence; see `write_labels`."""
+        optional_import("pyarrow", needed_for="writing labels", extra="dask")
+        target = Path(path).absolute()
+        if target.exists():
+            raise FileExistsError(f"{str(target)!r} is there already. Hint: remove it, or give another name.")
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        partial.mkdir(parents=True)
+        try:
+            self.engine.each("writing", write_block, self.parts(), self.key, self.blocks.ids, str(partial))
+            os.replace(partial, target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _one_value(part: Any, number: int, key: Any, name: str) -> np.ndarray:
+    return values_of(part, number, key, (name,))[name]
+
+
+def _series(frame: Any, calls: list[Any], name: str, dtype: Any) -> Any:
+    import dask.dataframe as dd
+    import pandas as pd
+    from dask.delayed import delayed
+
+    meta = pd.Series(np.empty(0, dtype=dtype), index=frame._meta.index[:0], name=name)
+    parts = [
+        delayed(_with_index, pure=False)(call, piece, name)
+        for call, piece in zip(calls, frame.to_delayed(), strict=True)
+    ]
+    return dd.from_delayed(parts, meta=meta, divisions=frame.divisions, verify_meta=False)
+
+
+def _with_index(values: np.ndarray, frame: Any, name: str) -> Any:
+    import pandas as pd
+
+    return pd.Series(values, index=frame.index, name=name)
+
+
+def write_block(part: Any, number: int, key: Looked | Kept, ids: tuple[str, ...], folder: str) -> str:
+    """Ids, labels and confidence of a block as a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    piece = part[0]
+    found = values_of(part, number, key, ("labels", "confidence"))
+    columns: dict[str, Any] = {}
+    if isinstance(piece, ParquetPiece) and ids:
+        table = reading(number, piece, lambda: load(piece, ids))
+        columns = {name: table.column(name) for name in ids}
+    elif hasattr(piece, "reset_index") and piece.index.name is not None:
+        columns = {str(piece.index.name): pa.array(piece.index)}
+    columns["label"] = found["labels"].astype(np.int32)
+    columns["confidence"] = found["confidence"].astype(np.float32)
+    path = f"{folder}/part-{number:05d}.parquet"
+    beside = f"{path}.{os.getpid()}.partial"
+    pq.write_table(pa.table(columns), beside)
+    os.replace(beside, path)
+    return path
+
+
+def looked_up(partitions: Partitions, values: dict[str, np.ndarray], unseen: int) -> Looked:
+    """The key to values by distinct row."""
+    index = RowIndex.of(partitions.codes, partitions.n_clusters_per_partition)
+    return Looked(Terms(partitions.columns, partitions.categories), index, values, unseen)

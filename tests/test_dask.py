@@ -1,0 +1,748 @@
+"""Tables in blocks: the answer is that of the method in memory, whatever the blocks and whatever fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+import consilience
+import consilience.dask as blockwise
+from consilience import Partitions
+from consilience.core.discretize import fill_empty_clusters
+from consilience.core.stiefel import power_iteration
+from consilience.dask import pce_blocks
+from consilience.dask.aggregate import RowIndex
+from consilience.dask.checkpoint import Checkpoint
+from consilience.dask.engine import Serial, Tree
+from consilience.dask.moments import land, leap, moments
+from consilience.dask.places import locate
+from tests.planted import planted
+from tests.pools import first_ten
+
+C = 4
+FEW = 100  # distinct rows, so that the block path is taken
+
+
+@pytest.fixture(scope="module")
+def table():
+    """More distinct rows than the rotation samples."""
+    return planted(9_000, 7, C, noise=0.4, missing=0.3, seed=5)[1]
+
+
+@pytest.fixture(scope="module")
+def in_memory(table):
+    return consilience.PCE(C, random_state=3).fit(table)
+
+
+def assert_same(model, reference, *, slow=False):
+    """`slow`: steps of H converge slowly, and end a little earlier or later."""
+    assert_array_equal(np.asarray(model.labels_), reference.labels_)
+    assert_allclose(np.asarray(model.confidence_), reference.confidence_, rtol=1e-9)
+    assert_allclose(np.asarray(model.reliability_), reference.reliability_, rtol=1e-2 if slow else 1e-6)
+    assert_allclose(model.weights_, reference.weights_, atol=1e-4 if slow else 1e-9)
+    assert_allclose(model.objective_, reference.objective_, rtol=1e-5 if slow else 1e-9)
+    assert_allclose(np.abs(model.rotation_), np.abs(reference.rotation_), atol=1e-3 if slow else 1e-6)
+    assert model.n_iter_ == reference.n_iter_
+    assert model.certified_ == reference.certified_
+
+
+def named(table, index=None):
+    names = np.array([f"group {q}" for q in range(table.max() + 1)], dtype=object)
+    columns = {f"base {i}": np.where(column < 0, None, names[column]) for i, column in enumerate(table.T)}
+    return pd.DataFrame(columns, index=index)
+
+
+def write_parquet(folder, frame, n_files=3, row_group_size=700):
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        frame.iloc[part].to_parquet(folder / f"{number}.parquet", row_group_size=row_group_size, index=False)
+    return folder
+
+
+# --- the same answer ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_blocks", [1, 3, 20])
+@pytest.mark.parametrize(("max_distinct", "path"), [(10**6, "distinct rows"), (FEW, "blocks")])
+def test_both_paths_give_the_labels_of_the_estimator_in_memory(
+    table, in_memory, n_blocks, max_distinct, path
+):
+    model = blockwise.PCE(C, random_state=3, max_distinct=max_distinct)
+    model.fit(np.array_split(table, n_blocks))
+    assert model.path_ == path
+    assert str(max_distinct) in model.path_reason_
+    assert_same(model, in_memory)
+    assert_allclose(np.abs(np.asarray(model.embedding_)), np.abs(in_memory.embedding_), atol=1e-8)
+    new = table[::50].copy()
+    new[:, 0] = -1
+    new = new[(new >= 0).any(axis=1)]
+    assert_array_equal(model.predict(new), in_memory.predict(new))
+    assert_allclose(model.predict_confidence(new), in_memory.predict_confidence(new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("max_distinct", [10**6, FEW])
+def test_the_order_of_rows_and_blocks_does_not_matter(table, in_memory, max_distinct):
+    order = np.random.default_rng(0).permutation(len(table))
+    blocks = np.array_split(table[order], [100, 150, 5_000])
+    model = blockwise.PCE(C, random_state=3, max_distinct=max_distinct).fit(blocks)
+    assert_array_equal(np.asarray(model.labels_), in_memory.labels_[order])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tol": 0.0, "max_iter": 8},
+        {"self_paced": False},
+        {"diversity": False},
+        {"gamma": 0.01, "tol": 0.0, "max_iter": 6},
+        {"init": "coassociation"},
+        {"discretize": "post", "max_iter": 6},
+    ],
+)
+def test_ablations_on_blocks_equal_those_in_memory(options):
+    _, table = planted(800, 6, 5, noise=0.25, missing=0.5, seed=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference = consilience.PCE(5, random_state=1, **options).fit(table)
+        model = blockwise.PCE(5, random_state=1, max_distinct=FEW, **options)
+        slow = "gamma" in options or "discretize" in options
+        assert_same(model.fit(np.array_split(table, 3)), reference, slow=slow)
+
+
+def test_a_real_pool_gives_the_same_labels_on_blocks(data_folder):
+    base, _ = first_ten("LWEA_USPS", missing=0.3)
+    reference = consilience.PCE(10, random_state=0).fit(base)
+    model = blockwise.PCE(10, random_state=0, max_distinct=10).fit(np.array_split(base, 4))
+    assert_array_equal(np.asarray(model.labels_), reference.labels_)
+
+
+METHODS = ["DAL", "HBGF", "KCC", "LWGP", "MixtureConsensus", "SEC", "USENC"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_other_label_methods_give_the_labels_of_the_estimator_in_memory(method):
+    _, table = planted(900, 5, C, noise=0.3, missing=0.3, seed=2)
+    reference = getattr(consilience, method)(C, random_state=0).fit(table)
+    model = getattr(blockwise, method)(C, random_state=0).fit(np.array_split(table, 4))
+    assert_array_equal(np.asarray(model.labels_), reference.labels_)
+    assert_allclose(np.asarray(model.confidence_), reference.confidence_)
+    assert_array_equal(model.predict(table), reference.predict(table))
+    assert model.get_params().keys() == reference.get_params().keys()
+
+
+def test_a_method_that_needs_all_distinct_rows_says_when_they_are_too_many():
+    model = blockwise.KCC(2)
+    model.max_distinct = 2
+    with pytest.raises(ValueError, match=r"more than 2 distinct label rows.*consilience\.dask\.PCE"):
+        model.fit([np.arange(10).reshape(5, 2)])
+
+
+def test_n_clusters_is_found_on_distinct_rows_and_refused_on_blocks():
+    _, table = planted(600, 8, 3, noise=0.2, missing=0.1, seed=1)
+    blocks = np.array_split(table, 3)
+    assert blockwise.PCE("auto", random_state=0).fit(blocks).n_clusters_ == 3
+    with pytest.raises(ValueError, match="n_clusters='auto' needs the distinct label rows in memory"):
+        blockwise.PCE("auto", random_state=0, max_distinct=5).fit(blocks)
+
+
+def test_random_imputation_is_refused():
+    with pytest.raises(ValueError, match="imputation='random'"):
+        blockwise.PCE(2, imputation="random").fit([[[0], [1]]])
+
+
+def test_more_clusters_than_directions_are_refused_on_blocks():
+    _, table = planted(300, 2, 3, noise=0.5, missing=0.0, seed=0)
+    with pytest.raises(ValueError, match="too few for n_clusters=7"):
+        blockwise.PCE(7, random_state=0, max_distinct=2).fit([table])
+
+
+# --- any blocks ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_distinct", [10**6, 20])
+def test_labels_may_be_names_and_blocks_need_not_hold_all_of_them(max_distinct):
+    _, table = planted(600, 4, 3, noise=0.2, missing=0.2, seed=4)
+    frame = named(table[np.argsort(table[:, 1], kind="stable")])
+    reference = consilience.PCE(3, random_state=0).fit(frame)
+    blocks = [frame.iloc[:250], frame.iloc[:0], frame.iloc[250:]]
+    model = blockwise.PCE(3, random_state=0, max_distinct=max_distinct).fit(blocks)
+    assert_array_equal(np.asarray(model.labels_), reference.labels_)
+    assert list(model.feature_names_in_) == list(frame.columns)
+
+
+def test_a_function_that_starts_an_iterator_is_gone_through_in_every_pass():
+    _, table = planted(600, 4, 3, noise=0.2, missing=0.2, seed=4)
+    starts = []
+
+    def stream():
+        starts.append(1)
+        return iter(np.array_split(table, 5))
+
+    model = blockwise.PCE(3, random_state=0, max_distinct=20).fit(stream)
+    reference = consilience.PCE(3, random_state=0).fit(table)
+    assert_array_equal(np.concatenate(list(model.labels_)), reference.labels_)
+    assert len(starts) == 3
+
+
+def test_integers_and_floats_with_nan_are_the_same_labels():
+    first, second = np.array([[0, 1], [1, 0]]), np.array([[0.0, np.nan], [1.0, 0.0]])
+    model = blockwise.PCE(2, random_state=0).fit([first, second])
+    assert [labels.tolist() for labels in model.partitions_.categories] == [[0, 1], [0, 1]]
+    labels = np.asarray(model.labels_)
+    assert labels.dtype == np.int64
+    assert labels[[0, 1]].tolist() == labels[[2, 3]].tolist() != labels[[1, 0]].tolist()
+
+
+def test_a_column_without_labels_is_ignored_with_a_warning():
+    _, table = planted(300, 3, 3, noise=0.1, missing=0.1, seed=4)
+    wide = np.column_stack([table[:, :1], np.full(300, -1), table[:, 1:]])
+    with pytest.warns(UserWarning, match=r"'1' \(column 1\) has no label at all"):
+        model = blockwise.PCE(3, random_state=0).fit(np.array_split(wide, 2))
+    assert model.weights_[1] == 0.0
+    assert_array_equal(np.asarray(model.labels_), consilience.PCE(3, random_state=0).fit(table).labels_)
+
+
+@pytest.mark.parametrize("max_distinct", [10**6, 10])
+def test_unobserved_rows_are_refused_by_block_and_row_or_labelled(max_distinct):
+    _, table = planted(300, 3, 3, noise=0.1, missing=0.1, seed=4)
+    table[170] = -1
+    blocks = np.array_split(table, 3)
+    with pytest.raises(ValueError, match=r"row 70 of block 1 \(1 in all\)"):
+        blockwise.PCE(3, max_distinct=max_distinct).fit(blocks)
+    for unobserved, label in (("noise", -1), ("largest", 0)):
+        options = {"unobserved": unobserved, "random_state": 0}
+        model = blockwise.PCE(3, max_distinct=max_distinct, **options).fit(blocks)
+        assert_array_equal(np.asarray(model.labels_), consilience.PCE(3, **options).fit(table).labels_)
+        assert np.asarray(model.labels_)[170] == label
+        assert np.asarray(model.confidence_)[170] == 0.0
+
+
+def test_errors_in_a_block_name_it():
+    with pytest.raises(ValueError, match=r"block 1: base clustering '0' has the value 0\.5"):
+        blockwise.PCE(2).fit([np.array([[0], [1]]), np.array([[0.5], [1.0]])])
+    with pytest.raises(ValueError, match="other columns"):
+        blockwise.PCE(2).fit([np.array([[0, 1]]), np.array([[0]])])
+
+
+@pytest.mark.parametrize("given", [iter([np.zeros((2, 2))]), 3, np.zeros(3)])
+def test_what_cannot_be_gone_through_again_is_refused(given):
+    with pytest.raises(TypeError, match=r"cannot read blocks of rows.*Hint"):
+        blockwise.PCE(2).fit(given)
+
+
+def test_blocks_in_this_process_need_no_dask():
+    code = (
+        "import sys, numpy as np, consilience.dask as d\n"
+        "m = d.PCE(2, random_state=0, max_distinct=1).fit([np.array([[0, 0], [1, 1]]), np.array([[0, 0]])])\n"
+        "assert np.asarray(m.labels_).tolist() == [0, 1, 0]\n"
+        "assert not {'dask', 'distributed'} & set(sys.modules), 'imported'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- Parquet ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_distinct", [10**6, FEW])
+def test_labels_from_parquet_to_parquet_keep_ids_and_order(tmp_path, max_distinct):
+    _, table = planted(3_000, 6, C, noise=0.3, missing=0.2, seed=6)
+    frame = named(table)
+    frame.insert(0, "who", [f"p{i}" for i in range(len(frame))])
+    source = blockwise.read_parquet(write_parquet(tmp_path / "in", frame), ids="who", block_rows=800)
+    model = blockwise.PCE(C, random_state=0, max_distinct=max_distinct).fit(source)
+    reference = consilience.PCE(C, random_state=0).fit(table)
+    model.write_labels(tmp_path / "out")
+    out = pd.read_parquet(tmp_path / "out")
+    assert_array_equal(out["who"], frame["who"])
+    assert_array_equal(out["label"], reference.labels_)
+    assert_allclose(out["confidence"], reference.confidence_, atol=1e-6)
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+    with pytest.raises(FileExistsError, match="is there already"):
+        model.write_labels(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("n", "noise", "n_clusters"), [(400, 0.3, C), (400, 0.3, "auto"), (7_500, 0.6, C)])
+def test_fuse_parquet_gives_the_labels_of_fuse(tmp_path, n, noise, n_clusters):
+    _, table = planted(n, 6, C, noise=noise, missing=0.2, seed=6)
+    table[7] = -1
+    frame = named(table)
+    folder = write_parquet(tmp_path / "in", frame)
+    steps = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # whether the number of clusters is reliable
+        done = blockwise.fuse_parquet(
+            folder, tmp_path / "out", n_clusters, unobserved="noise", random_state=2, block_rows=900,
+            progress=lambda *step: steps.append(step),
+        )  # fmt: skip
+        reference = consilience.fuse(table, n_clusters, unobserved="noise", random_state=2)
+    out = pd.read_parquet(tmp_path / "out")
+    assert_array_equal(out["label"], reference.labels)
+    assert_allclose(out["confidence"], reference.confidence, atol=1e-6)
+    assert (done.method, done.path) == (reference.method, "distinct rows")
+    assert_array_equal(done.sizes, np.bincount(reference.labels[reference.labels >= 0]))
+    assert all(0 < step[1] <= step[2] for step in steps)
+    assert {"reading", "writing"} <= {step[0] for step in steps}
+
+
+def test_fuse_parquet_goes_to_blocks_when_distinct_rows_do_not_fit(tmp_path):
+    _, table = planted(2_000, 6, C, noise=0.3, missing=0.2, seed=6)
+    folder = write_parquet(tmp_path / "in", named(table))
+    done = blockwise.fuse_parquet(folder, tmp_path / "out", C, max_distinct=FEW, random_state=0)
+    seed = int(np.random.RandomState(0).randint(2**31))
+    reference = consilience.PCE(C, random_state=seed).fit(table)
+    assert (done.path, done.method, done.n_distinct) == ("blocks", "PCE", None)
+    assert_array_equal(pd.read_parquet(tmp_path / "out")["label"], reference.labels_)
+    assert_array_equal(done.sizes, np.bincount(reference.labels_))
+    with pytest.raises(ValueError, match="only PCE works on blocks"):
+        blockwise.fuse_parquet(folder, tmp_path / "other", C, max_distinct=FEW, method="KCC")
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_unreadable_file_is_named(tmp_path):
+    _, table = planted(3_000, 4, 3, noise=0.2, missing=0.2, seed=6)
+    folder = write_parquet(tmp_path / "in", pd.DataFrame(table, columns=list("abcd")))
+    whole = (folder / "1.parquet").read_bytes()
+    (folder / "1.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"file '.*1\.parquet' cannot be read"):
+        blockwise.PCE(3).fit(folder)
+    start = pq.ParquetFile(folder / "0.parquet").metadata.row_group(1).column(0).data_page_offset
+    (folder / "1.parquet").write_bytes(whole[:start] + b"\xff" * 40 + whole[start + 40 :])
+    with pytest.raises(ValueError, match=r"file '.*1\.parquet', row group 1 cannot be read"):
+        blockwise.PCE(3).fit(blockwise.read_parquet(folder, block_rows=700))
+
+
+def test_files_must_have_the_same_columns(tmp_path):
+    pq.write_table(pa.table({"a": [0, 1], "b": [0, 1]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"a": [0, 1], "c": [0, 1]}), tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=r"1\.parquet.*do not have the same columns"):
+        blockwise.read_parquet(tmp_path)
+    assert blockwise.read_parquet(tmp_path, columns=["a"]).n_blocks == 2
+    with pytest.raises(FileNotFoundError, match="no Parquet file"):
+        blockwise.read_parquet(tmp_path / "nowhere")
+
+
+# --- going on after an interruption -------------------------------------------------------------------------
+
+
+def interrupted(monkeypatch, after):
+    """Rounds B that are run, in a list; the one after `after` iterations is interrupted."""
+    rounds, plain = [], pce_blocks._round_b
+
+    def counted(engine, states, task, model, certified, folder):
+        if model.n_iter == after:
+            raise KeyboardInterrupt
+        rounds.append(model.n_iter)
+        return plain(engine, states, task, model, certified, folder)
+
+    monkeypatch.setattr(pce_blocks, "_round_b", counted)
+    return rounds
+
+
+@pytest.mark.filterwarnings("ignore:PCE did not converge")
+def test_an_interrupted_run_goes_on_from_its_last_iteration(tmp_path, monkeypatch, table):
+    blocks = np.array_split(table[:4_000], 3)
+    options = {"random_state": 3, "max_distinct": FEW, "tol": 0.0, "max_iter": 6}
+    undisturbed = blockwise.PCE(C, **options).fit(blocks)
+    with monkeypatch.context() as patch:
+        interrupted(patch, after=4)
+        with pytest.raises(KeyboardInterrupt):
+            blockwise.PCE(C, checkpoint=tmp_path / "run", **options).fit(blocks)
+    with monkeypatch.context() as patch:
+        rounds = interrupted(patch, after=None)
+        model = blockwise.PCE(C, checkpoint=tmp_path / "run", **options).fit(blocks)
+    assert rounds == [4, 5]
+    assert_array_equal(np.asarray(model.labels_), np.asarray(undisturbed.labels_))
+    assert_array_equal(model.objective_, undisturbed.objective_)
+    assert_array_equal(model.weights_, undisturbed.weights_)
+
+
+@pytest.mark.filterwarnings("ignore:PCE did not converge")
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, table):
+    blocks = np.array_split(table[:1_000], 2)
+    options = {"random_state": 3, "max_distinct": FEW, "max_iter": 2, "checkpoint": tmp_path / "run"}
+    blockwise.PCE(C, **options).fit(blocks)
+    changed = [blocks[0], np.where(blocks[1] == 0, 1, blocks[1])]
+    with pytest.raises(ValueError, match="the input has changed"):
+        blockwise.PCE(C, **options).fit(changed)
+    with pytest.raises(ValueError, match=r"gamma was 1\.0 and is 2\.0"):
+        blockwise.PCE(C, gamma=2.0, **options).fit(blocks)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest | {"version": 99}))
+    with pytest.raises(ValueError, match="has version 99"):
+        blockwise.PCE(C, **options).fit(blocks)
+
+
+def test_an_interruption_while_states_are_written_leaves_the_last_complete_iteration(
+    tmp_path, monkeypatch, table
+):
+    blocks = np.array_split(table[:4_000], 3)
+    options = {"random_state": 3, "max_distinct": FEW, "tol": 0.0, "max_iter": 5}
+    undisturbed = blockwise.PCE(C, **options)
+    plain_advance, plain_save, calls = pce_blocks.advance, Checkpoint.save, []
+
+    def failing(state, number, task, path):
+        calls.append(number)
+        if len(calls) == 8:  # the second block of the third iteration
+            raise KeyboardInterrupt
+        return plain_advance(state, number, task, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pce_blocks, "advance", failing)
+        with pytest.raises(KeyboardInterrupt):
+            blockwise.PCE(C, checkpoint=tmp_path / "run", **options).fit(blocks)
+    assert plain_save is Checkpoint.save
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        model = blockwise.PCE(C, checkpoint=tmp_path / "run", **options).fit(blocks)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        undisturbed.fit(blocks)
+    assert_array_equal(model.objective_, undisturbed.objective_)
+    assert_array_equal(np.asarray(model.labels_), np.asarray(undisturbed.labels_))
+
+
+# --- the parts ----------------------------------------------------------------------------------------------
+
+
+def test_steps_on_moments_are_the_steps_of_the_power_iteration():
+    rng = np.random.default_rng(0)
+    n, c = 900, 5
+    w = rng.integers(1, 5, n).astype(float)
+    h = np.linalg.qr(rng.normal(size=(n, c)))[0] / np.sqrt(w)[:, None]
+    linear, shift = rng.normal(size=(n, c)), rng.random(n)
+    expected = power_iteration(h, linear, shift, w, tol=1e-10, max_iter=100)
+    done = False
+    while not done:
+        found = sum(
+            moments(h[rows], linear[rows], shift[rows], w[rows]) for rows in np.array_split(np.arange(n), 4)
+        )
+        step = leap(found, float(shift.max()), 1e-7)
+        h, done = land(step.terms, h, linear, shift), step.done
+    assert_allclose(h, expected.h, atol=1e-7)
+    assert_allclose((h * w[:, None]).T @ h, np.eye(c), atol=1e-10)
+    assert step.slack == pytest.approx(expected.slack, rel=1e-6)
+
+
+def of_state(state, given):
+    return state.v, state.w
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "tiny"])
+def test_places_are_those_of_the_sorted_values(kind):
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=5_000)
+    values = {"normal": values, "ties": np.round(values, 1), "tiny": 1.0 + 1e-12 * values}[kind]
+    w = rng.integers(1, 4, len(values)).astype(float)
+    places = np.append(rng.random(200) * w.sum(), [0.0, w.sum() - 0.5])
+    order = np.argsort(values, kind="stable")
+    expected = values[order][np.searchsorted(np.cumsum(w[order]), places, side="right")]
+    blank = np.empty(0)
+    states = [
+        pce_blocks.State(blank, blank, w[rows], blank, values[rows], blank)
+        for rows in np.array_split(np.arange(len(values)), 7)
+    ]
+    found = locate(Serial(), "test", states, of_state, None, places)
+    assert_array_equal(found.values, expected)
+    assert found.highest == values.max()
+
+
+@pytest.mark.parametrize("k", [3, 2_000])
+def test_rows_are_found_also_where_their_numbers_overflow(k):
+    rng = np.random.default_rng(0)
+    codes = np.unique(rng.integers(-1, k, (500, 9)), axis=0)
+    index = RowIndex.of(codes, np.full(9, k))
+    order = rng.permutation(len(codes))
+    assert_array_equal(index.find(codes[order]), order)
+    other = codes[:1].copy()
+    other[0] = k - 1
+    with pytest.raises(ValueError, match="was not there in an earlier pass"):
+        index.find(other)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 100])
+def test_parts_are_merged_in_order_and_once(n):
+    merged = []
+    tree = Tree(lambda parts: merged.append(len(parts)) or [one for part in parts for one in part])
+    for part in range(n):
+        tree.add([part])
+    assert tree.result() == list(range(n))
+    assert max(merged, default=0) <= 8
+
+
+def test_a_block_that_changes_between_passes_is_refused():
+    _, table = planted(600, 4, 3, noise=0.2, missing=0.2, seed=4)
+    versions = iter([table, table, table[::-1], np.where(table == 0, 1, table)])
+    model = blockwise.PCE(3, random_state=0, max_distinct=20).fit(lambda: iter([next(versions)]))
+    assert len(np.asarray(model.labels_)) == 600  # another order of the rows is no change
+    with pytest.raises(ValueError, match="changed since it was fitted"):
+        np.asarray(model.labels_)
+
+
+def test_an_empty_cluster_takes_the_row_that_it_takes_in_memory():
+    _, table = planted(400, 5, 3, noise=0.3, missing=0.2, seed=4)
+    partitions = Partitions.of(table)
+    rng = np.random.default_rng(0)
+    h, rows = rng.normal(size=(len(partitions.distinct.counts), 4)), partitions.distinct
+    h[:, 3] = -10.0 - rng.random(len(h))  # nobody is in the last cluster
+    expected = fill_empty_clusters(h.argmax(axis=1), h.max(axis=1), 4)
+    w = rows.counts.astype(float)
+    cut = np.array_split(np.arange(len(w)), 3)
+    cut[1] = np.append(cut[1], cut[0][:20])  # rows that two blocks have
+    states = [
+        pce_blocks.State(rows.codes[p], rows.codes[p], w[p], np.zeros(len(p), np.int32), w[p], h[p])
+        for p in cut
+    ]
+    closing, evidence = pce_blocks.close(Serial(), states, np.eye(4), partitions.offsets)
+    assert len(closing.moved) == 1
+    found = pce_blocks.final_labels(
+        pce_blocks.State(rows.codes, rows.codes, w, np.zeros(len(w), np.int32), w, h), closing
+    )
+    assert_array_equal(found, closing.number[expected])
+    assert evidence.prior.min() > 0
+
+
+# --- views --------------------------------------------------------------------------------------------------
+
+
+def views_of(n, k, n_views, width, missing, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, k, n)
+    present = rng.random((n, n_views)) >= missing
+    present[~present.any(axis=1), 0] = True
+    views = []
+    for v in range(n_views):
+        x = 2.0 * rng.normal(size=(k, width))[truth] + rng.normal(size=(n, width))
+        views.append(np.where(present[:, [v]], x, np.nan))
+    return views
+
+
+def in_blocks(views, n_blocks):
+    return [list(block) for block in zip(*(np.array_split(view, n_blocks) for view in views), strict=True)]
+
+
+@pytest.mark.parametrize("prior", ["average", None])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_eeimvc_on_moments_equals_eeimvc_in_memory(prior, missing):
+    views = [view / 30.0 for view in views_of(900, 4, 3, 4, missing)]
+    reference = consilience.EEIMVC(4, kernel="embedding", prior=prior, random_state=0).fit(views)
+    for n_blocks in (1, 5):
+        model = blockwise.EEIMVC(4, prior=prior, random_state=0).fit(in_blocks(views, n_blocks))
+        assert_array_equal(np.asarray(model.labels_), reference.labels_)
+        assert_allclose(model.objective_, reference.objective_, rtol=1e-9)
+        assert_allclose(model.weights_, reference.weights_, atol=1e-9)
+        assert_allclose(np.abs(np.asarray(model.embedding_)), np.abs(reference.embedding_), atol=1e-8)
+        assert_array_equal(model.predict(views), reference.predict(views))
+
+
+def test_eeimvc_fills_fewer_rows_than_clusters_as_in_memory():
+    views = [view / 30.0 for view in views_of(300, 4, 3, 4, 0.0)]
+    views[1][[3, 200]] = np.nan
+    reference = consilience.EEIMVC(4, kernel="embedding", prior=None, random_state=0).fit(views)
+    model = blockwise.EEIMVC(4, prior=None, random_state=0).fit(in_blocks(views, 3))
+    assert_allclose(model.objective_, reference.objective_, rtol=1e-9)
+    assert_array_equal(np.asarray(model.labels_), reference.labels_)
+
+
+def test_eeimvc_on_blocks_says_what_it_cannot_do():
+    with pytest.raises(ValueError, match="takes kernel='embedding'"):
+        blockwise.EEIMVC(2, kernel="rbf").fit([[np.eye(2)]])
+    with pytest.raises(ValueError, match=r"block 0: view '0' has 3 columns"):
+        blockwise.EEIMVC(2).fit([[np.eye(3)]])
+    with pytest.raises(ValueError, match="row 1 of view '0' is not finite"):
+        blockwise.EEIMVC(2).fit([[np.array([[0.0, 1.0], [np.nan, 1.0]])]])
+    with pytest.raises(ValueError, match="row 0 is in no view"):
+        blockwise.EEIMVC(2).fit([[np.array([[np.nan, np.nan], [0.0, 1.0]])]])
+    with pytest.raises(TypeError, match="cannot read views in blocks"):
+        blockwise.EEIMVC(2).fit(np.eye(2))
+
+
+@pytest.mark.parametrize("n_views", [1, 2, 3])
+@pytest.mark.parametrize(
+    "options", [{}, {"bandwidth": "mean_distance", "n_anchors": 80}, {"normalize": "l2", "n_neighbors": 4}]
+)
+def test_apmc_on_blocks_equals_apmc_in_memory(n_views, options):
+    views = views_of(700, 3, n_views, 5, 0.4 if n_views > 1 else 0.0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the similarity graph has")
+        reference = consilience.APMC(3, random_state=0, **options).fit(views)
+        model = blockwise.APMC(3, random_state=0, **options).fit(in_blocks(views, 4))
+    assert_array_equal(np.asarray(model.labels_), reference.labels_)
+    assert_allclose(model.eigenvalues_, reference.eigenvalues_, atol=1e-9)
+    assert model.n_components_ == reference.n_components_
+    assert_array_equal(model.predict(views), reference.predict(views))
+
+
+def test_apmc_on_blocks_refuses_views_with_few_common_rows():
+    views = views_of(100, 3, 2, 4, 0.0)
+    views[0][20:] = np.nan
+    with pytest.raises(ValueError, match="have 20 instances in common, APMC on blocks needs 24"):
+        blockwise.APMC(3).fit([views])
+
+
+# --- on a cluster -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GB", "dashboard_address": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            distributed.LocalCluster(silence_logs=50, **options) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+
+@pytest.mark.parametrize(("max_distinct", "path"), [(10**6, "distinct rows"), (FEW, "blocks")])
+def test_dask_collections_give_the_labels_of_the_estimator_in_memory(
+    client, table, in_memory, max_distinct, path
+):
+    import dask.array as da
+    import dask.dataframe as dd
+
+    index = pd.Index(np.arange(len(table)) + 1_000, name="id")
+    frame = dd.from_pandas(pd.DataFrame(np.where(table < 0, np.nan, table), index=index), npartitions=5)
+    model = blockwise.PCE(C, random_state=3, max_distinct=max_distinct).fit(frame)
+    assert model.path_ == path
+    labels = model.labels_
+    assert labels.npartitions == frame.npartitions
+    assert labels.divisions == frame.divisions
+    found = labels.compute()
+    assert_array_equal(found.index, index)
+    assert_array_equal(found, in_memory.labels_)
+    assert_allclose(model.confidence_.compute(), in_memory.confidence_, rtol=1e-9)
+    assert_allclose(model.weights_, in_memory.weights_, atol=1e-9)
+    assert_array_equal(model.predict(frame).compute(), in_memory.predict(table))
+
+    array = da.from_array(table, chunks=(2_000, 3))
+    model = blockwise.PCE(C, random_state=3, max_distinct=max_distinct).fit(array)
+    assert model.labels_.chunks[0] == array.chunks[0]
+    assert_array_equal(model.labels_.compute(), in_memory.labels_)
+    assert model.embedding_.shape == (len(table), C)
+    assert_array_equal(model.predict(array).compute(), in_memory.predict(table))
+
+
+def test_without_a_client_dask_collections_are_worked_on_in_this_process(table, in_memory):
+    import dask.array as da
+
+    model = blockwise.PCE(C, random_state=3).fit(da.from_array(table, chunks=(2_500, 7)))
+    assert_array_equal(model.labels_.compute(scheduler="synchronous"), in_memory.labels_)
+
+
+def test_workers_and_this_process_give_the_same_to_the_last_digit(client, tmp_path, table):
+    frame = pd.DataFrame(table[:4_000], columns=list("abcdefg"))
+    folder = write_parquet(tmp_path / "in", frame)
+    source = blockwise.read_parquet(folder, block_rows=700)
+    options = {"random_state": 3, "max_distinct": FEW}
+    there = blockwise.PCE(C, **options).fit(source)
+    there.write_labels(tmp_path / "out")
+    here = blockwise.PCE(C, **options).fit([frame.iloc[p] for p in np.split(np.arange(4_000), ends(source))])
+    assert_array_equal(there.objective_, here.objective_)
+    assert_array_equal(there.weights_, here.weights_)
+    assert_array_equal(pd.read_parquet(tmp_path / "out")["label"], np.asarray(here.labels_))
+
+
+def ends(source):
+    sizes = [
+        sum(pq.ParquetFile(piece.path).metadata.row_group(group).num_rows for group in piece.groups)
+        for piece in source
+    ]
+    return np.cumsum(sizes)[:-1]
+
+
+def deadly(block, marker):
+    """A block whose first reader dies."""
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def test_a_worker_that_dies_while_it_reads_costs_no_more_than_the_block(client, tmp_path, table, in_memory):
+    import dask.array as da
+    from dask import delayed
+
+    blocks = np.array_split(table, 6)
+    parts = [delayed(block) for block in blocks]
+    parts[2] = delayed(deadly)(blocks[2], str(tmp_path / "died"))
+    array = da.concatenate(
+        [da.from_delayed(p, shape=b.shape, dtype=b.dtype) for p, b in zip(parts, blocks, strict=True)]
+    )
+    model = blockwise.PCE(C, random_state=3).fit(array)
+    assert (tmp_path / "died").exists()
+    assert_array_equal(model.labels_.compute(), in_memory.labels_)
+
+
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+def test_a_worker_that_dies_between_rounds_does_not_change_the_answer(
+    client, tmp_path, monkeypatch, table, in_memory, with_checkpoint
+):
+    frame = pd.DataFrame(table, columns=list("abcdefg"))
+    source = blockwise.read_parquet(write_parquet(tmp_path / "in", frame), block_rows=1_500)
+    plain, killed = pce_blocks._round_b, []
+
+    def kill_first(engine, states, task, model, certified, folder):
+        if model.n_iter == 1 and not killed:
+            killed.append(min(client.run(os.getpid).values()))
+            os.kill(killed[0], signal.SIGKILL)
+        return plain(engine, states, task, model, certified, folder)
+
+    monkeypatch.setattr(pce_blocks, "_round_b", kill_first)
+    checkpoint = tmp_path / "run" if with_checkpoint else None
+    model = blockwise.PCE(C, random_state=3, max_distinct=FEW, checkpoint=checkpoint).fit(source)
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    assert_array_equal(np.asarray(model.labels_), in_memory.labels_)
+    assert_allclose(model.objective_, in_memory.objective_, rtol=1e-9)
+
+
+def test_an_unreadable_file_is_named_also_by_a_worker(client, tmp_path):
+    _, table = planted(3_000, 4, 3, noise=0.2, missing=0.2, seed=6)
+    folder = write_parquet(tmp_path / "in", pd.DataFrame(table, columns=list("abcd")))
+    start = pq.ParquetFile(folder / "1.parquet").metadata.row_group(1).column(0).data_page_offset
+    whole = (folder / "1.parquet").read_bytes()
+    (folder / "1.parquet").write_bytes(whole[:start] + b"\xff" * 40 + whole[start + 40 :])
+    with pytest.raises(ValueError, match=r"file '.*1\.parquet', row group 1 cannot be read"):
+        blockwise.PCE(3).fit(blockwise.read_parquet(folder, block_rows=700))
+
+
+def test_fuse_parquet_finds_the_scheduler_by_its_address(client, tmp_path):
+    _, table = planted(1_500, 5, C, noise=0.3, missing=0.2, seed=6)
+    folder = write_parquet(tmp_path / "in", named(table))
+    steps = []
+    blockwise.fuse_parquet(
+        folder, tmp_path / "out", C, method="KCC", scheduler=client.scheduler.address, random_state=0,
+        progress=lambda *step: steps.append(step),
+    )  # fmt: skip
+    reference = consilience.fuse(table, C, method="KCC", random_state=0)
+    assert_array_equal(pd.read_parquet(tmp_path / "out")["label"], reference.labels)
+    assert ("reading", 3, 3) in steps
+
+
+def test_views_on_a_cluster_give_the_labels_of_the_estimators_in_memory(client):
+    import dask.array as da
+
+    views = views_of(800, 3, 2, 3, 0.3)
+    lazy = {
+        "left": da.from_array(views[0], chunks=(300, 2)),
+        "right": da.from_array(views[1], chunks=(200, 3)),
+    }
+    reference = consilience.APMC(3, random_state=0).fit(dict(zip(lazy, views, strict=True)))
+    model = blockwise.APMC(3, random_state=0).fit(lazy)
+    assert_array_equal(model.labels_.compute(), reference.labels_)
+    assert model.labels_.chunks == ((300, 300, 200),)
+    assert model.linkage_ == reference.linkage_
+    reference = consilience.EEIMVC(3, kernel="embedding", prior=None, random_state=0).fit(views)
+    model = blockwise.EEIMVC(3, prior=None, random_state=0).fit(list(lazy.values()))
+    assert_array_equal(model.labels_.compute(), reference.labels_)
+    assert model.embedding_.compute().shape == (800, 3)
