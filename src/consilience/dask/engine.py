@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -175,8 +176,11 @@ class Cluster:
         from dask.delayed import delayed
 
         parts = list(parts)
-        # As a task and not as scattered data: a task can be run again when the worker that had it is gone.
-        common = self.client.submit(tuple, shared, pure=False)
+        # As a task and not as scattered data: a task can be run again when the worker that had it is gone. It
+        # is sent once a pass, so Dask's advice about large graphs does not apply.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+            common = self.client.submit(tuple, shared, pure=False)
         call = delayed(partial(_call, function), pure=False)
         found = self.client.compute([call(part, number, common) for number, part in enumerate(parts)])
         if self.progress is not None:
