@@ -1,0 +1,159 @@
+"""How `make docs` builds the site: Markdown pages, and a reference made from the docstrings.
+
+Everything the pages need is in the site itself. It is built and read without a network.
+"""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+import consilience
+from consilience import consensus, multiview
+
+project = "consilience"
+author = "The consilience developers"
+copyright = author  # the name that Sphinx asks for
+release = version = consilience.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton"]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+nitpicky = True
+# A word in single backticks is a link where the reference knows it, and code where it does not.
+default_role = "py:obj"
+nitpick_ignore_regex = [("py:obj", ".*"), ("py:.*", r"(sklearn|scipy|numpy|pandas|dask|matplotlib)\..*")]
+
+smartquotes = False  # "auto" in quotes is something to type
+
+myst_heading_anchors = 4
+
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = "consilience"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_math_renderer = "mathml"
+copybutton_exclude = ".linenos, .gp, .go"
+
+_METHODS = {name: getattr(room, name) for room in (consensus, multiview) for name in room.__all__}
+
+
+def _solvers(estimator: type) -> list[str]:
+    """The functions beside a method that state its problem: the mathematics belongs on its page."""
+    found = [
+        name
+        for name, function in inspect.getmembers(inspect.getmodule(estimator), inspect.isfunction)
+        if function.__module__ == estimator.__module__ and "Cost:" in (function.__doc__ or "")
+    ]
+    own = [name for name in found if name.replace("_", "") == estimator.__name__.lower()]
+    return [f"{estimator.__module__}.{name}" for name in own or found]
+
+
+def _page_of_method() -> dict[str, str]:
+    """Method name to page, read from the pages: each opens with the calls that it is about."""
+    pages = (Path(__file__).parent / "methods").glob("*.md")
+    return {name: page.stem for page in sorted(pages) for name in _methods_on(page.read_text())}
+
+
+def _methods_on(text: str) -> list[str]:
+    return [name for name in re.findall(r"^(\w+)\(n_clusters", text, flags=re.MULTILINE) if name in _METHODS]
+
+
+autosummary_context = {
+    "method_rooms": [
+        consensus.__name__,
+        multiview.__name__,
+    ],  # a page for every method; one for all of another room
+    "solvers": {f"{m.__module__.rsplit('.', 1)[0]}.{name}": _solvers(m) for name, m in _METHODS.items()},
+    "method_pages": _page_of_method(),
+}
+
+
+def _read_page(app: Sphinx, page: str, source: list[str]) -> None:
+    """Pages are read as files in the repository too: what only the site needs is added here."""
+    source[0] = source[0].replace("../benchmarks/README.md", "benchmarks.md")
+    if page in ("methods/index", "reproduction/index"):
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+    elif page.startswith("methods/") and (names := _methods_on(source[0])):
+        links = ", ".join(f"{{py:obj}}`{_home(name)}.{name}`" for name in names)
+        source[0] += f"\n## Reference\n\nParameters, attributes and mathematics: {links}.\n"
+
+
+def _home(name: str) -> str:
+    return f"consilience.{consilience._HOME[name]}"
+
+
+def _find_short_name(app: Sphinx, env: Any, node: pending_xref, shown: nodes.Element) -> nodes.Element | None:
+    """Docstrings say ``consilience.PCE``, as users do; the reference has it in the room it lives in."""
+    if node.get("refdomain") != "py":
+        return None
+    name, _, rest = node["reftarget"].removeprefix("consilience.").partition(".")
+    if name not in consilience._HOME:
+        return None
+    target = ".".join(part for part in (_home(name), name, rest) if part)
+    domain = env.get_domain("py")
+    return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, shown)
+
+
+def _skip_member(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn gives every estimator, and "Alias for field number 0" of named tuples."""
+    inherited = re.fullmatch("get_params|set_params|get_metadata_routing|set_.*_request", name)
+    return True if inherited or str(member.__doc__).startswith("Alias for field number") else None
+
+
+def _part_paragraphs(app: Sphinx, kind: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
+    """Solvers end in lines of symbols and of cost; on a page each is a paragraph."""
+    parted = re.sub(r"^(\s*)(Symbols|Cost): ", r"\n\1**\2:** ", "\n".join(lines), flags=re.MULTILINE)
+    lines[:] = parted.split("\n")
+
+
+def _mathml(node: nodes.math | nodes.math_block, *, as_block: bool) -> str:
+    formula = node.astext()
+    try:
+        found = tex2mathml(formula, as_block=as_block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s in %r", error, formula, location=node)
+        return ""
+    # Bars grow with what stands on their right, so two of a pair would differ; LaTeX asks for it by \left.
+    return (
+        found
+        if re.search(r"\\left(?![a-z])", formula)
+        else found.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')
+    )
+
+
+def _inline_math(writer: Any, node: nodes.math) -> None:
+    writer.body.append(_mathml(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def _displayed_math(writer: Any, node: nodes.math_block) -> None:
+    writer.body.append(f'<div class="math" tabindex="0">{_mathml(node, as_block=True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_inline_math, None), block_renderers=(_displayed_math, None)
+    )
+    app.connect("source-read", _read_page)
+    app.connect("missing-reference", _find_short_name)
+    app.connect("autodoc-skip-member", _skip_member)
+    app.connect("autodoc-process-docstring", _part_paragraphs, priority=400)  # before numpydoc reads it
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,99 @@
+"""The pages: their Python runs, every method has a page that says what it costs, and when not to use it."""
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import consilience
+from consilience import consensus, multiview
+from consilience.datasets import load_digits
+from consilience.generate import base_partitions
+from consilience.missing import drop_labels
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+ELSEWHERE = {"gallery.md", "report.md"}  # run by the tests of pictures and of the report
+BLOCK = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
+METHODS = [*consensus.__all__, *multiview.__all__]
+METHOD_PAGES = {path.name: path.read_text() for path in (DOCS / "methods").glob("*.md")}
+
+
+def pages_with_code():
+    pages = (page for page in DOCS.rglob("*.md") if "_build" not in page.parts and page.name not in ELSEWHERE)
+    return sorted(str(page.relative_to(DOCS)) for page in pages if BLOCK.search(page.read_text()))
+
+
+@pytest.fixture
+def at_hand(tmp_path, monkeypatch):
+    """What pages take for granted: a table of labels, three views, and a folder of votes to work beside."""
+    monkeypatch.chdir(tmp_path)
+    X = load_digits().X[:200]
+    labels = base_partitions(X, n_clusters=10, n_partitions=6, random_state=0)
+    observed = np.ones((200, 3), dtype=bool)
+    observed[:60, 1] = observed[100:140, 2] = False
+
+    votes = pd.DataFrame(labels[:, :3], columns=["bank_a", "bank_b", "bank_c"])
+    votes.insert(0, "customer", [f"c{i}" for i in range(len(votes))])
+    Path("votes").mkdir()
+    votes.to_parquet("votes/part.parquet")
+    return {
+        "labels": drop_labels(labels, 0.3, random_state=0),
+        "new_labels": labels[:5],
+        "bbc": X[:, :30],
+        "guardian": X[:, 20:50],
+        "reuters": X[:, 40:],
+        "observed": observed,
+        "new_articles": X[:5, 40:],
+    }
+
+
+@pytest.mark.parametrize("page", pages_with_code())
+def test_the_python_of_a_page_runs(page, at_hand):
+    scope = dict(at_hand)
+    for block in BLOCK.findall((DOCS / page).read_text()):
+        exec(compile(block, page, "exec"), scope)
+
+
+def test_the_front_page_shows_what_its_example_draws(tmp_path):
+    assert "(picture.png)" in (DOCS / "index.md").read_text()
+    runpy.run_path(str(ROOT / "examples" / "picture.py"))["main"](
+        tmp_path / "picture.png", load_digits().X[:200]
+    )
+    assert (tmp_path / "picture.png").stat().st_size > 5_000
+
+
+def page_of(method):
+    return next((name for name, text in METHOD_PAGES.items() if f"\n{method}(n_clusters" in text), None)
+
+
+def test_the_reference_has_every_room():
+    listed = re.findall(
+        r"^   consilience\.(\w+)$", (DOCS / "api" / "index.rst").read_text(), flags=re.MULTILINE
+    )
+    assert set(listed) == {*consilience._ROOMS, "dask"}
+
+
+def test_files_that_the_readme_links_to_are_there():
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text())
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_has_a_page_with_cost_and_when_not_to_use_it(method):
+    page = page_of(method)
+    assert page is not None, f"no page in docs/methods opens with {method}(n_clusters"
+    assert "\n## When to use it, and when not\n" in METHOD_PAGES[page]
+    assert re.search(r"\n## .*[Cc]ost\n", METHOD_PAGES[page])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_index_leads_to_the_page_of_a_method(method):
+    line = rf"^\| .*\[[\w, ]*\b{method}\b[\w, ]*\]\(([\w-]+\.md)\).*\|$"
+    found = re.search(line, METHOD_PAGES["index.md"], flags=re.MULTILINE)
+    assert found is not None, f"docs/methods/index.md has no line for {method}"
+    assert found.group(1) == page_of(method)
