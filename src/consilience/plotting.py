@@ -119,7 +119,7 @@ def plot_consensus(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = No
     dark beside the diagonal, is a cluster that they do not. Inside a cluster, instances that agree most with
     the others come first. It is drawn from :func:`consilience.diagnostics.consensus_map`.
 
-    .. image:: ../../docs/gallery/consensus.png
+    .. image:: /gallery/consensus.png
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def plot_membership(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = N
     A row that is dark in two columns is a set of instances between two clusters. It is drawn from
     :func:`consilience.diagnostics.membership`.
 
-    .. image:: ../../docs/gallery/membership.png
+    .. image:: /gallery/membership.png
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def plot_membership(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = N
 def plot_confidence(fusion: Fusion, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """How many instances have how much confidence, in bars stacked by cluster.
 
-    .. image:: ../../docs/gallery/confidence.png
+    .. image:: /gallery/confidence.png
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def plot_confidence(fusion: Fusion, *, bins: int = 20, ax: Axes | None = None) -
 def plot_bases(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
     """How far each base clustering agrees with the consensus, and the weight that follows.
 
-    .. image:: ../../docs/gallery/bases.png
+    .. image:: /gallery/bases.png
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def plot_bases(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
 def plot_base_agreement(result: Fusion | Partitions, *, ax: Axes | None = None) -> Axes:
     """How far every two base clusterings agree, as a heat map; like ones stand next to each other.
 
-    .. image:: ../../docs/gallery/base_agreement.png
+    .. image:: /gallery/base_agreement.png
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def plot_missing(result: Fusion | Partitions, *, max_patterns: int = 20, ax: Axe
     A column is a combination; a dark dot says that the base clustering of that row saw these instances. Bars
     above count the instances of the combination, bars beside count those of the base clustering.
 
-    .. image:: ../../docs/gallery/missing.png
+    .. image:: /gallery/missing.png
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ def plot_cdf(result: Any, *, ax: Axes | None = None) -> Axes:
 
     A flat line says that nearly all pairs are decided: together (1) or apart (0).
 
-    .. image:: ../../docs/gallery/cdf.png
+    .. image:: /gallery/cdf.png
 
     Parameters
     ----------
@@ -479,7 +479,7 @@ def plot_delta_area(result: Any, *, ax: Axes | None = None) -> Axes:
 
     Look for the number after which it grows little. It always prefers some number, also in one round cloud.
 
-    .. image:: ../../docs/gallery/delta_area.png
+    .. image:: /gallery/delta_area.png
 
     Parameters
     ----------
@@ -517,7 +517,7 @@ def plot_pac(result: Any, *, ax: Axes | None = None) -> Axes:
 
     A pair is undecided if more than 10 % and at most 90 % of the base clusterings put both in one cluster.
 
-    .. image:: ../../docs/gallery/pac.png
+    .. image:: /gallery/pac.png
 
     Parameters
     ----------
@@ -553,7 +553,7 @@ def plot_count(result: Fusion | ClusterCount, *, ax: Axes | None = None) -> Axes
 
     Clusters show as eigenvalues above the dashed line, and their number as a gap after the last of them.
 
-    .. image:: ../../docs/gallery/count.png
+    .. image:: /gallery/count.png
 
     Parameters
     ----------
@@ -601,7 +601,7 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
     A column is a fusion, a block is a cluster, a ribbon is the instances that two clusters of neighbouring
     columns share. A cluster keeps the colour of the one before that it shares most with, one to one.
 
-    .. image:: ../../docs/gallery/tracking.png
+    .. image:: /gallery/tracking.png
 
     Parameters
     ----------
@@ -681,7 +681,7 @@ def plot_embedding(
 ) -> Axes:
     """The instances as points in the plane, coloured by cluster.
 
-    .. image:: ../../docs/gallery/embedding.png
+    .. image:: /gallery/embedding.png
 
     Parameters
     ----------
@@ -739,7 +739,7 @@ def plot_convergence(models: Any, *, ax: Axes | None = None) -> Axes:
     Models of one class are drawn with their own numbers. Different classes have different objectives, so each
     is drawn as the share of its way that is left.
 
-    .. image:: ../../docs/gallery/convergence.png
+    .. image:: /gallery/convergence.png
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def mkkm(
     r"""Embedding and weights of kernels in turn.
 
     .. math::
-        \min_{H, \theta} \; tr\big(\sum_p \theta_p^2 K_p (I - H H^T)\big) \quad
+        \min_{H, \theta} \; tr\bigl(\sum_p \theta_p^2 K_p (I - H H^T)\bigr) \quad
         s.t. \; H^T H = I, \; \theta \ge 0, \; \sum_p \theta_p = 1
 
     Symbols: K_p -> kernels[p], completed by fills[p]; H -> found.vectors; theta -> weights.

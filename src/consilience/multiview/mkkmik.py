@@ -34,7 +34,7 @@ def mkkmik(
     r"""Embedding, weights and absent rows of kernels in turn; also how those rows followed from the others.
 
     .. math::
-        \min_{H, \theta, K_p} \; tr\big(\sum_p \theta_p^2 K_p (I - H H^T)\big) \quad
+        \min_{H, \theta, K_p} \; tr\bigl(\sum_p \theta_p^2 K_p (I - H H^T)\bigr) \quad
         s.t. \; H^T H = I, \; \theta \ge 0, \; \sum_p \theta_p = 1, \; K_p \succeq 0
 
     where the similarities of observed rows stay. Absent rows start at zero.

@@ -55,8 +55,8 @@ def nemo(
     W is a Gaussian with local widths, N_v(i) the instances most similar to i in view v and V_ij the views
     that have both. A pair that no view has gets the mean of all others.
 
-    Symbols: W -> `scaled_kernel`; R -> `nearest_only`; |N_v| -> n_neighbors (None: a sixth of the instances
-    of the view); S -> similarity.
+    Symbols: W -> `scaled_kernel`; R -> `nearest_only`; N_v -> the n_neighbors nearest (None: a
+    sixth of the instances of the view); S -> similarity.
 
     Cost: all pairs of instances for each view, and one dense eigenproblem.
     """

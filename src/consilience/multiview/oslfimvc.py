@@ -54,7 +54,7 @@ def oslfimvc(
     r"""Labels of a consensus of base embeddings, learned together with it.
 
     .. math::
-        \max \; tr\big((Y C)^T (\sum_p \beta_p H_p W_p + \lambda H_0)\big)
+        \max \; tr\bigl((Y C)^T (\sum_p \beta_p H_p W_p + \lambda H_0)\bigr)
 
     over one-hot Y, orthogonal C and W_p, the missing rows of H_p with orthonormal columns (rows, where fewer
     than clusters are missing) and beta >= 0 of norm one.

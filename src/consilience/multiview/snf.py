@@ -47,7 +47,7 @@ def snf(
 ) -> SNFResult:
     r"""Fuse the graphs of the views by message passing, then cut the result.
 
-    .. math:: P^{(v)} \leftarrow S^{(v)} \, \Big(\frac{1}{|V| - 1} \sum_{u \ne v} P^{(u)}\Big) \, S^{(v)T}
+    .. math:: P^{(v)} \leftarrow S^{(v)} \, \Bigl(\frac{1}{|V| - 1} \sum_{u \ne v} P^{(u)}\Bigr) \, S^{(v)T}
 
     P are full graphs with half of each row on the diagonal, S graphs of the nearest neighbours only. With
     instances absent, P and S of a view are those of its own instances, and the average over the other views

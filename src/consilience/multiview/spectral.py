@@ -42,7 +42,7 @@ def spectral_concat(
 ) -> SpectralResult:
     r"""SC[C]: one similarity of all features, absent rows filled with the mean of their view.
 
-    .. math:: S_{ij} = \exp\Big(-\sum_v \|x^{(v)}_i - x^{(v)}_j\|^2 / \sigma^2\Big)
+    .. math:: S_{ij} = \exp\Bigl(-\sum_v \|x^{(v)}_i - x^{(v)}_j\|^2 / \sigma^2\Bigr)
 
     Symbols: sigma -> bandwidth (None: the mean distance).
     Cost: all pairs of instances, one dense eigenproblem.
