@@ -3,6 +3,8 @@
     python -m benchmarks.quality_pools                     20 draws a pool (about an hour on two cores)
     python -m benchmarks.quality_pools --draws 3           a quick look
     python -m benchmarks.quality_pools --methods "LWEA;PTA;HBGF" --tables published    any label method
+    python -m benchmarks.quality_pools --methods all --tables all --draws 3 --json FILE    the page of
+                                                  methods; those that are in the file are not fitted again
 
 Needs the benchmark files (see `consilience.datasets.load`). A draw takes ten base clusterings of a pool
 without replacement, as the authors of the mixed pools do. Every pool and draw has its own random source, so
@@ -11,8 +13,11 @@ else is chosen with their help.
 """
 
 import argparse
+import json
+import time
 import warnings
 import zlib
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -35,6 +40,9 @@ PUBLISHED = {
 # Rows left of a pool, so that no method has an easier or a cheaper task than another.
 PARTIAL_ROWS = 1000
 RATIOS = (0.3, 0.5, 0.7, 0.9)
+# The comparison of all methods: small enough for those that take a minute a thousand rows.
+COMPARED_ROWS = 300
+COMPARED_RATIOS = (0.0, 0.3, 0.5, 0.7)
 MECHANISMS = {"entries": "mcar", "share": "per_base"}  # entries on their own; each base sees a (1 - r) share
 
 METHODS = {
@@ -131,10 +139,40 @@ def constant(methods, n_draws, n_jobs):
         yield row
 
 
+def compare(methods, n_draws, n_jobs, stored=None, keep=lambda: None):
+    """All pools with labels removed, entries on their own; means over mixed and constant pools."""
+    stored = {} if stored is None else stored
+    for method in methods:
+        if method not in stored:
+            start = time.perf_counter()
+            stored[method] = {
+                f"{ratio:.0%} missing": {
+                    name: np.round(found, 4).tolist()
+                    for name, found in zip(
+                        MIXED + CONSTANT,
+                        scores(
+                            method, MIXED + CONSTANT, n_draws, n_jobs, missing=ratio, n_rows=COMPARED_ROWS
+                        ),
+                        strict=True,
+                    )
+                }
+                for ratio in COMPARED_RATIOS
+            } | {"seconds": round(time.perf_counter() - start, 1)}
+            keep()
+        row = {"method": method}
+        for kind, pools in (("mixed", MIXED), ("constant", CONSTANT)):
+            for ratio in COMPARED_RATIOS:
+                found = stored[method][f"{ratio:.0%} missing"]
+                mean = np.mean([found[name] for name in pools])
+                row[f"{kind}, {ratio:.0%} missing" if ratio else f"{kind}, complete"] = f"{mean:.3f}"
+        yield row
+
+
 TABLES = {
     "published": ("Complete mixed pools, all rows, NMI(max)", published),
     "partial": (f"Mixed pools with labels removed, {PARTIAL_ROWS} rows, NMI(max)", partial),
     "constant": ("Pools of constant k, NMI(max)", constant),
+    "all": (f"Mixed and constant pools, at most {COMPARED_ROWS} rows, NMI(max)", compare),
 }
 
 
@@ -145,11 +183,20 @@ def main():
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--methods", default=";".join(USUAL), help="separated by semicolons")
-    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--tables", default="published,partial,constant")
+    parser.add_argument("--json", type=Path, help="read and keep the figures of the table 'all' here")
     given = parser.parse_args()
+    methods = list(METHODS) if given.methods == "all" else given.methods.split(";")
+    stored = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+
+    def keep():
+        if given.json:
+            given.json.write_text(json.dumps(stored) + "\n")
+
     for name in given.tables.split(","):
         title, make = TABLES[name]
-        show(title, make(given.methods.split(";"), given.draws, given.jobs))
+        more = {"stored": stored, "keep": keep} if name == "all" else {}
+        show(title, make(methods, given.draws, given.jobs, **more))
 
 
 if __name__ == "__main__":

@@ -15,13 +15,17 @@ from consilience.consensus.kc import KC
 from consilience.consensus.kcc import KCC
 from consilience.consensus.lwea import LWEA
 from consilience.consensus.lwgp import LWGP
+from consilience.consensus.m2vec import M2VEC
 from consilience.consensus.mcla import MCLA
 from consilience.consensus.mixture import MixtureConsensus
+from consilience.consensus.mvec import MVEC
 from consilience.consensus.nmfc import NMFC
 from consilience.consensus.pce import PCE
 from consilience.consensus.pta import PTA
 from consilience.consensus.ptgp import PTGP
 from consilience.consensus.rce import RCE
+from consilience.consensus.rsec import RSEC
+from consilience.consensus.sccbg import SCCBG
 from consilience.consensus.sec import SEC
 from consilience.consensus.spce import SPCE
 from consilience.consensus.trce import TRCE
@@ -43,12 +47,16 @@ __all__ = [
     "KCC",
     "LWEA",
     "LWGP",
+    "M2VEC",
     "MCLA",
+    "MVEC",
     "NMFC",
     "PCE",
     "PTA",
     "PTGP",
     "RCE",
+    "RSEC",
+    "SCCBG",
     "SEC",
     "SPCE",
     "TRCE",

@@ -47,7 +47,8 @@ def ecpcs(
 ) -> ECPCSResult:
     r"""Similarity of base clusters by random walks, and from it a partition of the rows.
 
-    .. math:: R_{cd} = \cos\Big(\big[P^t_{c \cdot}\big]_{t \le T}, \big[P^t_{d \cdot}\big]_{t \le T}\Big),
+    .. math::
+        R_{cd} = \cos\Bigl(\bigl[P^t_{c \cdot}\bigr]_{t \le T}, \bigl[P^t_{d \cdot}\bigr]_{t \le T}\Bigr),
         \qquad P_{cd} \propto J_{cd}
 
     J is the Jaccard index of two base clusters, within the instances that both of their bases saw; it has no

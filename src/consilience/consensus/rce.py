@@ -28,7 +28,7 @@ class RCEResult(NamedTuple):
     """What `rce` found, on distinct rows."""
 
     labels: np.ndarray  # per row
-    similarity: np.ndarray  # A*, between instances of two rows
+    similarity: np.ndarray  # (A* + A*^T) / 2, between instances of two rows
 
 
 def rce(
@@ -68,7 +68,7 @@ def rce(
     similarity = 0.5 * (s + s.T)
     h = graph_embedding(similarity, w, n_clusters)
     labels, _ = cut_embedding(h, w, n_clusters, discretize="rotation", n_init=n_init, rng=rng)
-    return RCEResult(labels, s)
+    return RCEResult(labels, similarity)
 
 
 def _evidence(s: np.ndarray, agreed: np.ndarray, together: np.ndarray, sparsity: float) -> np.ndarray:
@@ -163,7 +163,7 @@ class RCE(LabelsMixin, BaseEstimator):
         :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     similarity_ : ndarray of shape (n_distinct, n_distinct)
         The common co-association, between instances of two distinct label rows, in the order of
-        ``partitions_.distinct``. It is not quite symmetric.
+        ``partitions_.distinct``; the mean of both halves of what was learned.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
     cluster_count_ : ClusterCount
