@@ -30,7 +30,7 @@ demo: $(VENV)/.ready
 	$(RUN)consilience demo demo-output
 
 test: $(VENV)/.ready
-	$(RUN)python -m pytest
+	$(RUN)python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.ready
 	$(RUN)ruff check .

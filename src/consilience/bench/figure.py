@@ -92,7 +92,7 @@ def _varied(ax: Any, experiment: Experiment, rows: pd.DataFrame, metric: str) ->
     if len(values) and values.min() > 0 and values.max() >= 50 * values.min():
         tried = np.unique(values)
         ax.set_xscale("log")
-        ax.set_xticks(tried, [f"{value:g}" for value in tried])
+        ax.set_xticks(tried, [f"{value:g}" for value in tried], fontsize=7)
         ax.minorticks_off()
 
 
