@@ -179,7 +179,8 @@ class ACMK(ClusterMixin, BaseEstimator):
     at the one that belongs to the first graph. The sparse solver is not in the paper.
 
     The dense solver does not converge within 20 steps: the split objective falls for some steps and rises
-    again as the penalty grows, the filter and the graph still disagree (`gap_`), and the objective with the graph's own filter is several times the split one.
+    again as the penalty grows, the filter and the graph still disagree (`gap_`), and the objective with the
+    graph's own filter is several times the split one.
 
     Cost: "admm" takes about 40 evaluations of n^2 (6 k d + 20) operations an outer step and some 45 n x n
     matrices; "sparse" rows x features x (2 x order x n_neighbors + bases x clusters) operations a step.
