@@ -436,6 +436,19 @@ class TestShow:
         )
         plt.close(ax.figure)
 
+    def test_the_legend_has_methods_that_only_some_panels_have(self, experiment, rows):
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        both = replace(experiment.data[0], name="Letters")
+        chosen = replace(experiment, data=(both, *experiment.data), record=())
+        mine = rows[rows["method"] == "PCE"].assign(data="Letters")
+        figure = bench.draw(chosen, pd.concat([mine, rows]))
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["PCE", "base"]
+        plt.close(figure)
+
     def test_a_method_without_the_parameter_is_a_level_line(self, experiment, rows):
         mine = rows[(rows["method"] == "base") & (rows["metric"] == "ACC")]["value"].mean()
         lines = _lines_of(replace(experiment, record=(), vary="gamma"), rows)

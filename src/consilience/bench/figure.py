@@ -14,6 +14,19 @@ from consilience.bench.runner import SECONDS
 
 _COLUMNS = 3
 _MARKS = "osD^vP*X<>"
+_STYLES = ("-", "--", ":")  # one after the other, when colours are used up
+# Okabe and Ito's colours, which most eyes tell apart; the first is the method of the paper.
+_COLORS = (
+    "#D55E00",
+    "#0072B2",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#999933",
+    "#882255",
+)
 
 
 def draw(experiment: Experiment, rows: pd.DataFrame, *, metric: str | None = None) -> Any:
@@ -42,8 +55,14 @@ def draw(experiment: Experiment, rows: pd.DataFrame, *, metric: str | None = Non
         here = rows[(rows["data"] == name) & (rows["metric"] == metric)]
         _panel(ax, experiment, here, metric)
         ax.set_title(name, fontsize=10)
-    handles, names = axes.flat[0].get_legend_handles_labels()
-    if handles:
+    told = {}  # a method may be in some panels only
+    for ax in figure.axes:
+        handles, names = ax.get_legend_handles_labels()
+        told.update(dict(zip(names, handles, strict=True)))
+    order = [method.name for method in experiment.methods if method.name in told]
+    names = order + [name for name in told if name not in order]
+    if names:
+        handles = [told[name] for name in names]
         figure.legend(
             handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False, fontsize=8
         )
@@ -109,7 +128,7 @@ def _lines(ax: Any, experiment: Experiment, rows: pd.DataFrame, at: str, label: 
             markersize=4,
             linewidth=2.2 if i == 0 else 1.1,
             color=_color(i),
-            linestyle="-" if i < 10 else "--",
+            linestyle=_STYLES[i // len(_COLORS) % len(_STYLES)],
             label=method.name,
         )[0]
         if i == 0:
@@ -143,16 +162,4 @@ def _middle(groups: Any, metric: str) -> Any:
 
 
 def _color(i: int) -> str:
-    """Okabe and Ito's colours, which most eyes tell apart; the first is the method of the paper."""
-    colors = [
-        "#D55E00",
-        "#0072B2",
-        "#009E73",
-        "#CC79A7",
-        "#E69F00",
-        "#56B4E9",
-        "#000000",
-        "#999933",
-        "#882255",
-    ]
-    return colors[i % len(colors)]
+    return _COLORS[i % len(_COLORS)]
