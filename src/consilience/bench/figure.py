@@ -131,7 +131,7 @@ def _lines(ax: Any, experiment: Experiment, rows: pd.DataFrame, at: str, label: 
             linestyle=_STYLES[i // len(_COLORS) % len(_STYLES)],
             label=method.name,
         )[0]
-        if i == 0:
+        if i == 0 and metric != SECONDS:
             ax.fill_between(
                 mean.index, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.15
             )
