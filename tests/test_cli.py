@@ -137,6 +137,18 @@ class TestFuse:
         assert run(["fuse", "codes.csv", "-k", "2", "-q", "--imputed", "-"]) == 0
         assert rows_of(said(capfd).out)[0] == {"row": "0", "a": "007", "b": "1"}
 
+    @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+    def test_a_column_without_labels_is_left_out_with_a_warning(self, here, capfd, suffix):
+        (here / "blank.csv").write_text("id,a,b,c\n1,x,,p\n2,x,,p\n3,y,,q\n")
+        blank = pa.table(
+            {"id": ["1", "2", "3"], "a": list("xxy"), "b": pa.nulls(3, pa.string()), "c": list("ppq")}
+        )
+        pq.write_table(blank, "blank.parquet")
+        assert run(["fuse", f"blank.{suffix}", "--id", "id", "-k", "2"]) == 0
+        out = said(capfd)
+        assert "Warning: base clustering 'b' (column 1) has no label at all and is ignored" in out.err
+        assert [row["label"] for row in rows_of(out.out)] == ["0", "0", "1"]
+
     def test_noise_is_seen_but_in_no_cluster(self, here, capfd):
         (here / "hdbscan.csv").write_text("a,b\n0,0\n0,0\n1,1\n1,1\n-1,1\n-1,-1\n")
         assert run(["fuse", "hdbscan.csv", "-k", "2", "-q"]) == 1
@@ -226,7 +238,11 @@ class TestErrors:
                 "-k must be a number from 1, or auto. Got 'none'. Hint",
             ),
             (["fuse", "people.csv", "-m", "PCX"], 2, "no method 'PCX' for this input. Hint: did you mean"),
-            (["fuse", "people.csv", "-m", "APMC"], 2, "no method 'APMC' for this input. Hint"),
+            (
+                ["fuse", "people.csv", "-m", "APMC"],
+                2,
+                "APMC takes views, not labels. Hint: use it in consilience cluster",
+            ),
             (["fuse", "people.csv", "-p", "gamma=1"], 2, "--param needs --method. Hint"),
             (
                 ["fuse", "people.csv", "-m", "PCE", "-p", "gama=1"],
@@ -252,7 +268,7 @@ class TestErrors:
             (
                 ["fuse", "people.csv", "--id", "who", "-k", "9"],
                 1,
-                "n_samples=5 should be >= n_clusters=9. Hint",
+                "n_samples=5 should be >= -k 9. Hint",
             ),
             (
                 ["fuse", "twice.csv", "--id", "who", "-k", "2"],
@@ -286,6 +302,21 @@ class TestErrors:
             (["report", "people.csv"], 1, "people.csv is not JSON"),
             (["report", "none.json"], 2, "there is no file 'none.json'. Hint"),
             (["simulate", "people.csv", "--share", "3"], 2, "--share"),
+            (["simulate", "people.csv", "--share", "1"], 2, "--share must leave something"),
+            (["fuse", "people.csv", "--id", "who", "-o", "people.csv"], 2, "'people.csv' is named twice"),
+            (["fuse", "people.csv", "-o", "./a.csv", "--imputed", "a.csv"], 2, "is named twice"),
+            (["simulate", "people.csv", "-o", "./people.csv"], 2, "is named twice"),
+            (["report", "people.csv", "-o", "people.csv"], 2, "is named twice"),
+            (["fuse", "people.csv", "-o", "folder.csv"], 2, "'folder.csv' is a folder. Hint"),
+            (
+                ["fuse", "folder.csv", "-k", "2"],
+                2,
+                "there is no Parquet file in the folder 'folder.csv'. Hint",
+            ),
+            (["fuse", "latin.csv", "-k", "2"], 1, "latin.csv is not text in UTF-8. Hint"),
+            (["fuse", "empty.csv", "-k", "2"], 1, "a line of column names comes first"),
+            (["compare", "people.csv", "-k", "5-3"], 2, "a range such as 3-6"),
+            (["fuse", "people.csv", "--id", "who", "-k", "2", "-m", "PCE", "-p", "gamma=-5"], 1, "'gamma'"),
         ],
     )
     def test_is_one_line_with_a_hint_and_the_right_code(self, here, capfd, arguments, code, message):
@@ -303,6 +334,8 @@ class TestErrors:
         }
         for name, text in texts.items():
             (here / name).write_text(text)
+        (here / "latin.csv").write_bytes("a,b\né,x\né,x\nf,y\n".encode("latin1"))
+        (here / "folder.csv").mkdir()
         before = sorted(os.listdir())
         assert run(arguments) == code
         out = said(capfd)
@@ -316,7 +349,7 @@ class TestErrors:
     def test_warnings_are_lines_too_and_quiet_hides_them(self, here, capfd):
         (here / "few.csv").write_text("a,b\n0,0\n0,0\n1,1\n1,1\n")
         assert run(["fuse", "few.csv", "-k", "3"]) == 0
-        assert "Warning: only 2 distinct label rows for n_clusters=3" in said(capfd).err
+        assert "Warning: only 2 distinct label rows for -k 3" in said(capfd).err
         assert run(["fuse", "few.csv", "-k", "3", "-q"]) == 0
         assert said(capfd).err == ""
 
@@ -334,11 +367,16 @@ class TestErrors:
     def test_ctrl_c_leaves_nothing_and_exits_130(self, here):
         rng = np.random.default_rng(0)
         pq.write_table(pa.table({f"b{j}": rng.integers(0, 40, 400_000) for j in range(10)}), "slow.parquet")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "consilience", "fuse", "slow.parquet", "-k", "9", "-o", "out.csv"],
-            stderr=subprocess.PIPE,
+        code = (
+            "import sys, consilience.fusion\n"
+            "from consilience.cli.main import run; print('ready', flush=True)\n"
+            "sys.exit(run(['fuse', 'slow.parquet', '-k', '9', '-o', 'out.csv']))"
         )
-        time.sleep(4)  # inside the work: it takes far longer
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(2)  # inside the work: it takes far longer
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
@@ -413,6 +451,14 @@ class TestBlocks:
             pq.write_table(frame[100 * part : 100 * part + 100], f"parts/{part}.parquet")
         return frame
 
+    def test_a_part_may_lack_a_column_altogether(self, here, capfd):
+        (here / "parts").mkdir()
+        for part, b in enumerate((pa.nulls(3, pa.string()), pa.array(["p", "q", "q"]))):
+            ids = [f"{part}{p}" for p in range(3)]
+            pq.write_table(pa.table({"id": ids, "a": ["u", "v", "v"], "b": b}), f"parts/{part}.parquet")
+        assert run(["fuse", "parts", "--id", "id", "-k", "2", "--engine", "blocks", "-o", "merged"]) == 0
+        assert pq.read_table("merged")["label"].to_pylist() == [1, 0, 0, 1, 0, 0]
+
     @pytest.mark.parametrize("engine", ["blocks", "dask"])
     def test_a_folder_beyond_memory_gives_the_labels_of_fuse(self, here, folder, capfd, engine):
         options = ["--id", "id", "-k", "3", "--seed", "3", "--engine", engine, "-o", "merged"]
@@ -461,6 +507,11 @@ class TestOtherCommands:
             found = rows_of(said(capfd).out)
             pairs = {(kind[int(row["id"][1:])], row["label"]) for row in found}
             assert len(pairs) == 3
+
+    def test_cluster_warns_of_whole_numbers_that_look_like_ids(self, here, capfd):
+        (here / "n.csv").write_text("pid,x,y\n1,0,0\n2,.2,.1\n3,5,5\n4,5.1,4.8\n5,.1,.3\n")
+        assert run(["cluster", "n.csv", "-k", "2", "--partitions", "2"]) == 0
+        assert "say --id pid" in said(capfd).err
 
     def test_compare_shows_every_method_and_number(self, here, capfd):
         assert run(["compare", "people.csv", "--id", "who", "-k", "2-3", "-m", "DAL,PCE", "--json"]) == 0

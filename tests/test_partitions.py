@@ -1143,6 +1143,11 @@ class TestOfCodes:
         assert names_of(found) == names_of(expected)
         assert found.names == expected.names
 
+    def test_a_column_without_categories_has_no_label(self):
+        with pytest.warns(UserWarning, match="'a' .* has no label at all"):
+            table = Partitions.of_codes({"a": ([-1, -1], []), "b": ([0, 1], [0, 1])})
+        assert table.names == ("b",)
+
     def test_errors_name_the_row_not_the_category(self):
         codes = np.array([0, 0, 0, 1])
         with pytest.raises(ValueError, match=r"'a' has the value 0.5 in row 3, which is no cluster label"):

@@ -556,3 +556,16 @@ class TestGallery:
         written = {path.stem for path in tmp_path.glob("*.png")}
         assert {f"plot_{name}" for name in written} == {*plotting.__all__} - {"cluster_colors"}
         assert "kB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "function", ["consensus", "membership", "confidence", "bases", "base_agreement", "missing"]
+)
+def test_something_else_than_a_result_is_refused_with_a_hint(function):
+    with pytest.raises(TypeError, match=r"got list\. Hint"):
+        getattr(plotting, f"plot_{function}")([[0, 1], [1, 0]])
+
+
+def test_one_fusion_cannot_be_tracked(fusion):
+    with pytest.raises(ValueError, match=r"at least two fusions .* Hint"):
+        plotting.plot_tracking(fusion)

@@ -400,9 +400,9 @@ class TestLook:
         with opened(browser, one, color_scheme="dark") as page:
             assert self.background(page) == self.DARK
             page.click("#theme")
-            assert (self.background(page), page.inner_text("#theme")) == (self.LIGHT, "Light")
+            assert (self.background(page), page.inner_text("#theme")) == (self.LIGHT, "◐ Light")
             page.click("#theme")
-            assert (self.background(page), page.inner_text("#theme")) == (self.DARK, "Dark")
+            assert (self.background(page), page.inner_text("#theme")) == (self.DARK, "◐ Dark")
         with opened(browser, one, color_scheme="light") as page:
             assert self.background(page) == self.LIGHT
 

@@ -284,6 +284,8 @@ def encode_coded(
     codes: np.ndarray, labels: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """`encode_column` of a column that is coded already: ``labels[codes]``, missing where a code is -1."""
+    if not len(labels):
+        return np.full(len(codes), MISSING), labels
     used = np.bincount(codes[codes >= 0], minlength=len(labels)) > 0
     kept = object_array([label if here else None for label, here in zip(labels, used, strict=True)])
     if negative == "noise" and any(is_negative(plain(label)) for label in kept):

@@ -143,6 +143,7 @@ def plot_consensus(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = No
     >>> ax.get_xlabel()
     '20 instances, sorted by cluster'
     """
+    _require_fusion(fusion, "plot_consensus")
     ax = _axis(ax, (6.4, 4.8))
     order = fusion.diagnostics.item_consensus
     found = consensus_map(fusion.partitions, fusion.labels, order=order, max_cells=max_cells)
@@ -190,6 +191,7 @@ def plot_membership(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = N
     >>> ax.images[0].get_array().shape
     (20, 2)
     """
+    _require_fusion(fusion, "plot_membership")
     ax = _axis(ax, (5.6, 4.8))
     order = fusion.diagnostics.item_consensus
     found = membership(fusion.partitions, fusion.labels, order=order, max_cells=max_cells)
@@ -227,6 +229,7 @@ def plot_confidence(fusion: Fusion, *, bins: int = 20, ax: Axes | None = None) -
     >>> int(sum(bar.get_height() for bar in ax.patches))
     20
     """
+    _require_fusion(fusion, "plot_confidence")
     check_parameter("bins", bins, Interval(Integral, 1, None, closed="left"), "plot_confidence")
     ax = _axis(ax, (6.4, 3.8))
     k = fusion.n_clusters
@@ -276,6 +279,7 @@ def plot_bases(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
     >>> [float(bar.get_width()) for bar in ax.child_axes[0].patches]
     [1.0, 1.0]
     """
+    _require_fusion(fusion, "plot_bases")
     bases = fusion.diagnostics.bases
     m = len(bases.names)
     ax = _axis(ax, (6.4, _height(m)))
@@ -626,7 +630,7 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
     if isinstance(results, Mapping):
         names, fusions = list(results), list(results.values())
     else:
-        fusions = list(results)
+        fusions = [results] if isinstance(results, Fusion) else list(results)
         names = [str(fusion.n_clusters) for fusion in fusions]
     if len(fusions) < 2 or len({len(fusion.labels) for fusion in fusions}) > 1:
         raise ValueError(
@@ -802,6 +806,14 @@ def _curves(result: Any, function: str) -> _Curves:
     return _Curves(k, cdf, area, pac, None)
 
 
+def _require_fusion(result: Any, function: str) -> None:
+    if not isinstance(result, Fusion):
+        raise TypeError(
+            f"{function} needs a Fusion, got {type(result).__name__}. Hint: pass what fuse(labels, "
+            "n_clusters) returned; fuse(labels, k, method=PCE()) does it by an estimator of yours."
+        )
+
+
 def _share_a_table(fusions: Sequence[Fusion]) -> bool:
     return any(
         np.array_equal(first.partitions.codes, second.partitions.codes) for first, second in pairwise(fusions)
@@ -809,6 +821,10 @@ def _share_a_table(fusions: Sequence[Fusion]) -> bool:
 
 
 def _table(result: Fusion | Partitions) -> Partitions:
+    if not isinstance(result, (Fusion, Partitions)):
+        raise TypeError(
+            f"a Fusion or Partitions is needed, got {type(result).__name__}. Hint: Partitions.of(labels)."
+        )
     return result.partitions if isinstance(result, Fusion) else result
 
 

@@ -76,7 +76,7 @@ MissingText = Annotated[
         "--missing", help="Text that says missing in CSV, repeatable; default: empty, NA, NaN, null, None."
     ),
 ]
-Delimiter = Annotated[str | None, typer.Option(help="What separates the cells of CSV cli.files.")]
+Delimiter = Annotated[str | None, typer.Option(help="What separates the cells of CSV files.")]
 Noise = Annotated[
     bool, typer.Option("--noise", help="Negative labels mean noise (as in HDBSCAN), not missing.")
 ]
@@ -181,7 +181,7 @@ def fuse(
         raise UsageError("--scheduler and --checkpoint need --engine. Hint: as in --engine dask.")
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
-    _check_outputs(output, imputed, report, as_json)
+    _check_outputs(labels, output, imputed, report, as_json)
     with cli.progress.bar(quiet) as told, _warnings(quiet):
         told("reading")
         table = cli.files.read_labels(
@@ -230,7 +230,7 @@ def cluster(
     """
     k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param, views=True)
-    _check_outputs(output, None, report, as_json)
+    _check_outputs(views, output, None, report, as_json)
     with cli.progress.bar(quiet) as told, _warnings(quiet):
         told("reading")
         tables = cli.files.read_view_tables(views, source)
@@ -282,7 +282,7 @@ def compare(
     source = _source(id_column, columns, missing, delimiter)
     names = _names(methods)
     ks = _several_n_clusters(clusters)
-    _check_outputs(None, None, report, as_json)
+    _check_outputs(labels, None, None, report, as_json)
     with cli.progress.bar(quiet) as told, _warnings(quiet):
         told("reading")
         table = cli.files.read_labels(
@@ -343,7 +343,9 @@ def simulate(
         Mechanism,
         typer.Option(help="per_base: as many from each column; mcar: independently; mar, mnar: by label."),
     ] = Mechanism.per_base,
-    output: Output = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="The table that is left; kind by suffix.")
+    ] = None,
     id_column: IdColumn = None,
     columns: Columns = None,
     missing: MissingText = None,
@@ -355,8 +357,10 @@ def simulate(
 
     Example: `consilience simulate complete.csv --id customer --share 0.3 --mechanism mnar -o partial.csv`
     """
+    if share >= 1:
+        raise UsageError(f"--share must leave something: below 1. Got {share:g}. Hint: as in --share 0.3.")
     source = _source(id_column, columns, missing, delimiter)
-    _check_outputs(output)
+    _check_outputs(labels, output)
     with cli.progress.bar(quiet) as told, _warnings(quiet):
         told("reading")
         table = cli.files.read_labels(labels, source, unobserved="keep")
@@ -384,8 +388,7 @@ def report(
 
     Example: `consilience report result.json -o page.html`, after `consilience fuse ... --json > result.json`
     """
-    if output != STDIO:
-        cli.files.require_folder(output)
+    _check_outputs([result], None, None, output)
     if result != STDIO and not Path(result).is_file():
         raise UsageError(f"there is no file {result!r}. Hint: it is what fuse --json wrote.")
     text = sys.stdin.read() if result == STDIO else Path(result).read_text()
@@ -515,11 +518,12 @@ def _rows(experiment: Any, folder: str) -> Any:
 # --- options ------------------------------------------------------------------------------------------------
 
 
-def _n_clusters(text: str) -> Any:
+def _n_clusters(text: str, *, several_allowed: bool = False) -> Any:
     if text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"-k must be a number from 1, or auto. Got {text!r}. Hint: as in -k 8.")
+        several = ", a range such as 3-6, or several such as 4,8" if several_allowed else ""
+        raise UsageError(f"-k must be a number from 1, or auto{several}. Got {text!r}. Hint: as in -k 8.")
     return int(text)
 
 
@@ -527,7 +531,9 @@ def _several_n_clusters(text: str) -> Any:
     first, dash, last = text.partition("-")
     if dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
         return list(range(int(first), int(last) + 1))
-    return [_n_clusters(part.strip()) for part in text.split(",")]
+    if dash:
+        _n_clusters(text, several_allowed=True)
+    return [_n_clusters(part.strip(), several_allowed=True) for part in text.split(",")]
 
 
 def _source(
@@ -569,8 +575,13 @@ def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False)
     if name.lower() == "auto":
         raise UsageError("--param needs --method. Hint: as in --method PCE --param gamma=10.")
     kinds = ("labels", "views") if views else ("labels",)
-    known = {method.name.lower(): method.name for method in cli.catalog.catalogue() if method.input in kinds}
+    catalogue = cli.catalog.catalogue()
+    known = {method.name.lower(): method.name for method in catalogue if method.input in kinds}
     if name.lower() not in known:
+        other = next((method for method in catalogue if method.name.lower() == name.lower()), None)
+        if other is not None:
+            where = {"views": "consilience cluster", "labels": "consilience fuse"}.get(other.input, "Python")
+            raise UsageError(f"{other.name} takes {other.input}, not labels. Hint: use it in {where}.")
         hint = did_you_mean(name.upper(), known.values())
         raise UsageError(f"there is no method {name!r} for this input. {hint} See consilience methods.")
     estimator = getattr(consilience, known[name.lower()])()
@@ -595,12 +606,21 @@ def _value(text: str) -> Any:
 
 
 def _check_outputs(
-    output: str | None, imputed: str | None = None, report: str | None = None, as_json: bool = False
+    inputs: Sequence[str],
+    output: str | None,
+    imputed: str | None = None,
+    report: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Refuse what could not be written, before the work is done rather than after."""
-    for path in (output, imputed):
-        if path is not None:
-            cli.files.check_output(path)
+    """Refuse what could not be written or would destroy an input, before the work is done."""
+    written = [path for path in (output, imputed, report) if path is not None and path != STDIO]
+    everything = [Path(path).resolve() for path in (*inputs, *written)]
+    for path in written:
+        if everything.count(Path(path).resolve()) > 1:
+            raise UsageError(f"{path!r} is named twice and would be overwritten. Hint: give another name.")
+    for table in (output, imputed):
+        if table is not None:
+            cli.files.check_output(table)
     if report is not None:
         cli.files.require_folder(report)
     if [output, imputed, report, STDIO if as_json else None].count(STDIO) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from consilience import dask
@@ -33,7 +34,7 @@ def fuse_blocks(
     for path in paths:
         if not is_parquet(path):
             raise UsageError(f"{path!r} is no Parquet file or folder. Hint: only Parquet is read in blocks.")
-    if output is None:
+    if output is None or Path(output).suffix:
         raise UsageError("a table beyond memory needs a folder to write to. Hint: -o merged/")
     with _workers(on_dask and scheduler is None):
         done = dask.fuse_parquet(
@@ -50,8 +51,8 @@ def fuse_blocks(
             progress=told,
         )
     return (
-        f"{done.n_clusters} clusters of {done.n_instances} instances, of {done.sizes.min()} to "
-        f"{done.sizes.max()} instances, written to {done.output}\n"
+        f"{done.n_clusters} clusters of {done.n_instances} instances (sizes {done.sizes.min()} to "
+        f"{done.sizes.max()}), written to {done.output}\n"
         f"Method: {done.method}. {done.reason}\nSolved by {done.path}: {done.path_reason}."
     )
 
@@ -65,7 +66,7 @@ def _workers(wanted: bool) -> Iterator[None]:
     distributed = optional_import("distributed", needed_for="--engine dask", extra="dask")
     with (
         distributed.LocalCluster(
-            n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+            n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
         ) as cluster,
         distributed.Client(cluster),
     ):

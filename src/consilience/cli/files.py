@@ -10,6 +10,7 @@ import csv
 import io
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,6 +113,15 @@ def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
                 else f"if it holds the ids, say --id {field.name}"
             )
             raise UsageError(f"column {field.name!r} of {path} holds text, not numbers. Hint: {hint}.")
+    name = table.schema.names[0]
+    values = table.column(0)
+    if id_column is None and pa.types.is_integer(values.type) and len(values.unique()) == len(values) > 1:
+        warnings.warn(
+            f"column {name!r} of {path} has another whole number in every row and is taken for a feature. "
+            f"Hint: if it holds the ids, say --id {name}.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 class _Column(NamedTuple):
@@ -180,16 +190,28 @@ def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch
             yield from _csv_pieces(path, source, text)
             return
         data = pa_dataset.dataset(path, format=kind)
+        if not data.files:
+            raise UsageError(
+                f"there is no Parquet file in the folder {path!r}. Hint: name a file or its folder."
+            )
         wanted = _wanted(path, data.schema.names, source)
         yield from (piece for piece in data.to_batches(columns=wanted) if piece.num_rows)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
     except pa.ArrowInvalid as error:
+        if "invalid UTF8" in str(error):
+            raise _not_utf8(path) from error
         said = " ".join(str(error).split())[:300].rstrip(".")
-        hint = (
-            "give --delimiter, or check that every row has as many cells as the first"
-            if kind == "csv"
-            else (f"is it a {kind} file? The suffix decides how a file is read")
-        )
+        hint = f"is it a {kind} file? The suffix decides how a file is read"
+        if kind == "csv":
+            hint = "give --delimiter, or check that every row has as many cells as the first"
+        if "Empty CSV" in said:
+            hint = "a line of column names comes first, then a row per instance"
         raise ValueError(f"{path} cannot be read: {said}. Hint: {hint}.") from error
+
+
+def _not_utf8(path: str) -> ValueError:
+    return ValueError(f"{path} is not text in UTF-8. Hint: iconv -f latin1 -t utf-8 {path} > converted.csv")
 
 
 def _csv_pieces(path: str, source: Source, text: bool) -> Iterator[pa.RecordBatch]:
@@ -239,9 +261,11 @@ def _suffix(path: str) -> str:
 def _kind(path: str) -> str:
     """ "csv", "parquet" or "arrow", by the suffix; a folder holds Parquet files."""
     suffix = _suffix(path)
+    if path != STDIO and Path(path).is_dir():
+        return "parquet"
     if path == STDIO or suffix in _DELIMITERS:
         return "csv"
-    if suffix in (".parquet", ".pq") or Path(path).is_dir():
+    if suffix in (".parquet", ".pq"):
         return "parquet"
     if suffix in _ARROW:
         return "arrow"
@@ -329,11 +353,13 @@ def check_output(path: str) -> None:
     """Refuse a path that could not be written, before the work is done rather than after."""
     if path == STDIO:
         return
-    _kind_of_output(path)
     require_folder(path)
+    _kind_of_output(path)
 
 
 def require_folder(path: str) -> None:
+    if Path(path).is_dir():
+        raise UsageError(f"{path!r} is a folder. Hint: name a file in it.")
     folder = Path(path).parent
     if not folder.is_dir():
         raise UsageError(f"there is no folder {str(folder)!r} to write to. Hint: mkdir -p {folder}")

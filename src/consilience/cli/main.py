@@ -37,9 +37,9 @@ def run(arguments: list[str]) -> int:
             raise KeyboardInterrupt
         return int(code or 0)
     except BrokenPipeError:
-        # Whoever read our output has gone, as in `| head`. Python would complain again when it flushes.
+        # Whoever read our output has enough, as in `| head`. Python would complain again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
+        return 0
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written.", INTERRUPTED)
     except UsageError as error:
@@ -54,8 +54,30 @@ def run(arguments: list[str]) -> int:
         return _fail(_with_hint(error), USAGE)
 
 
+# What the library says to those who write Python, for those who write commands.
+_WORDS = {
+    'read the table with Partitions.of(labels, negative="noise")': "say --noise",
+    "by the 'unobserved' parameter of fuse or of the estimator ('noise' or 'largest')": (
+        "by --unobserved noise or --unobserved largest"
+    ),
+    "look at cluster_count.curve, or give n_clusters": "look at the page (--report), or give -k",
+    "cluster the features first (consilience.generate.base_partitions)": "use consilience cluster",
+    "n_clusters=": "-k ",
+    "n_clusters": "-k",
+}
+
+
+def _in_words(message: Any) -> str:
+    text = " ".join(str(message).split())
+    for python, command in _WORDS.items():
+        text = text.replace(python, command)
+    return text
+
+
 def _fail(error: Any, code: int) -> int:
-    print(f"Error: {' '.join(str(error).split())}", file=sys.stderr)
+    text = _in_words(error)
+    hint = "" if "Hint: " in text or code == INTERRUPTED else " Hint: see consilience --help."
+    print(f"Error: {text}{hint}", file=sys.stderr)
     return code
 
 
@@ -75,4 +97,4 @@ def _with_hint(error: Any) -> str:
 
 def _show_warning(message: Any, category: type[Warning], *_: Any) -> None:
     if issubclass(category, UserWarning):  # ours, and those of scikit-learn about convergence
-        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+        print(f"Warning: {_in_words(message)}", file=sys.stderr)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience import consensus
 from consilience._sklearn import Interval, random_source
+from consilience._values import counted
 from consilience.consensus._labels import LabelsMixin, by_size
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.fusion.result import Candidate, Fusion
@@ -270,7 +271,7 @@ def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCoun
     if not count.reliable:
         why = " ".join(count.warnings) or "no number of clusters stands out."
         warnings.warn(
-            f"{count.n_clusters} clusters were found, but not reliably: {why} "
+            f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why} "
             "Hint: look at cluster_count.curve, or give n_clusters.",
             UserWarning,
             stacklevel=4,

@@ -322,9 +322,9 @@ document.addEventListener("click", (event) => {
 byId("choose-result")?.addEventListener("change", (event) => show(Number(event.target.value)));
 
 const themes = [
-  ["", "Auto", "as the system"],
-  ["light", "Light", "light"],
-  ["dark", "Dark", "dark"],
+  ["", "◐ Auto", "as the system"],
+  ["light", "◐ Light", "light"],
+  ["dark", "◐ Dark", "dark"],
 ];
 byId("theme").addEventListener("click", (event) => {
   const now = document.documentElement.dataset.theme ?? "";
@@ -333,6 +333,7 @@ byId("theme").addEventListener("click", (event) => {
   else delete document.documentElement.dataset.theme;
   event.target.textContent = name;
   event.target.setAttribute("aria-label", `Colours: ${words}`);
+  event.target.title = `Colours: ${words}`;
   draw();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
