@@ -524,7 +524,7 @@ class TestOtherCommands:
             run(["compare", "people.csv", "--id", "who", "-k", "2", "-m", "DAL", "--report", "page.html"])
             == 0
         )
-        assert "agreement" in said(capfd).out
+        assert said(capfd).out.splitlines()[0].split("\t")[:3] == ["method", "clusters", "agreement"]
         assert "<html" in (here / "page.html").read_text()
 
     def test_methods_are_all_there_with_cost_and_paper(self, capfd):
@@ -536,6 +536,8 @@ class TestOtherCommands:
             assert method.does.endswith("."), method
         assert run(["methods", "--json"]) == 0
         assert {row["name"] for row in json.loads(said(capfd).out)} == set(found)
+        assert run(["methods", "--input", "features"]) == 0
+        assert said(capfd).out.splitlines()[1].split("\t")[:2] == ["ACMK", "features"]  # not a terminal
         assert found["APMC"].input == "views"
         assert found["ACMK"].input == "features"
 

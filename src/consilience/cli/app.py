@@ -18,8 +18,6 @@ from consilience import cli
 from consilience.cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from consilience import Comparison
     from consilience.cli.files import Source
 
@@ -325,12 +323,7 @@ def methods(
     if as_json:
         print(json.dumps([method._asdict() for method in found], indent=1))
         return
-    from rich.table import Table
-
-    table = Table("method", "input", "what it does", "cost", "paper", show_lines=True)
-    for method in found:
-        table.add_row(*method)
-    _show(table)
+    _show(["method", "input", "what it does", "cost", "paper"], found, lines=True)
 
 
 @app.command()
@@ -429,13 +422,11 @@ def bench_list() -> None:
 
     Example: `consilience bench list`
     """
-    from rich.table import Table
-
-    table = Table("name", "what it shows", "paper")
+    rows = []
     for name in consilience.bench.available():
         experiment = consilience.bench.load(name)
-        table.add_row(name, f"{experiment.title} ({', '.join(experiment.shows)})", experiment.paper)
-    _show(table)
+        rows.append([name, f"{experiment.title} ({', '.join(experiment.shows)})", experiment.paper])
+    _show(["name", "what it shows", "paper"], rows)
 
 
 @bench.command("run")
@@ -636,21 +627,27 @@ def _require_an_answer(found: Comparison) -> None:
 
 
 def _show_comparison(found: Comparison) -> None:
-    from rich.table import Table
-
-    table = Table("method", "clusters", "agreement", "stability", "confidence", "seconds")
+    rows = []
     for row in found.rows:
         numbers = [f"{value:.3f}" for value in (row.agreement, row.stability, row.confidence)]
         cells = [row.error, "", "", ""] if row.error else [*numbers, f"{row.seconds:.2f}"]
-        table.add_row(row.method, str(row.n_clusters), *cells)
-    _show(table)
+        rows.append([row.method, str(row.n_clusters), *cells])
+    _show(["method", "clusters", "agreement", "stability", "confidence", "seconds"], rows)
 
 
-def _show(table: Table) -> None:
-    """To a terminal as wide as it is; to a file without any cut or colour."""
+def _show(head: Sequence[str], rows: Sequence[Sequence[str]], *, lines: bool = False) -> None:
+    """A table for the eye on a terminal; columns between tabs for other programs."""
+    if not sys.stdout.isatty():
+        print("\n".join("\t".join(row) for row in [head, *rows]))
+        return
     from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
 
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    table = Table(*head, show_lines=lines)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
 
 
 def _plain(value: Any) -> Any:
