@@ -1,11 +1,11 @@
 """Files that are there completely or not at all."""
 
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
 
 
 @contextmanager
@@ -15,15 +15,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Whatever had that name before stays until then, and for good if the block fails.
     """
     target = Path(path)
-    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(part, "xb") as file:
             yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)  # as any new file; mkstemp's are private
         os.replace(part, target)
     except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(part)
+        part.unlink(missing_ok=True)
         raise

@@ -15,7 +15,8 @@ import typer
 
 import consilience
 from consilience import cli
-from consilience.cli.errors import UsageError, did_you_mean
+from consilience._values import did_you_mean
+from consilience.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from consilience import Comparison

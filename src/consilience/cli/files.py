@@ -25,7 +25,8 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pa_parquet
 
 from consilience._files import whole_file
-from consilience.cli.errors import UsageError, did_you_mean
+from consilience._values import did_you_mean
+from consilience.cli.errors import UsageError
 from consilience.partitions import MISSING, Partitions
 
 # What a CSV file may say where there is no label.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._files import whole_file
 from consilience.dask.engine import Stored
 from consilience.dask.pce_blocks import Model, State
 
@@ -69,10 +70,8 @@ class Checkpoint:
 
 
 def _replace(path: Path, write: Any) -> None:
-    """A file that is there complete or not at all."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with open(beside, "wb") as file:
+    """A file that is on the disk, complete, before anything that comes after it."""
+    with whole_file(path) as file:
         write(file)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._files import whole_file
+
 Progress = Callable[[str, int, int], None]
 
 # So many parts are merged at a time.
@@ -70,10 +72,8 @@ def store(state: Any, path: str | None) -> Any:
     """The state itself, or a file that holds it; the file appears complete or not at all."""
     if path is None:
         return state
-    partial_path = f"{path}.{os.getpid()}.partial"
-    with open(partial_path, "wb") as file:
+    with whole_file(path) as file:
         np.savez(file, **state._asdict())
-    os.replace(partial_path, path)
     return Stored(path, type(state))
 
 

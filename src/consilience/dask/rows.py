@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._files import whole_file
 from consilience._optional import optional_import
 from consilience.dask.aggregate import RowIndex, Terms, block_rows, partitions_of
 from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
@@ -193,9 +194,8 @@ def write_block(part: Any, number: int, key: Looked | Kept, ids: tuple[str, ...]
     columns["label"] = found["labels"].astype(np.int32)
     columns["confidence"] = found["confidence"].astype(np.float32)
     path = f"{folder}/part-{number:05d}.parquet"
-    beside = f"{path}.{os.getpid()}.partial"
-    pq.write_table(pa.table(columns), beside)
-    os.replace(beside, path)
+    with whole_file(path) as file:
+        pq.write_table(pa.table(columns), file)
     return path
 
 
