@@ -1,0 +1,112 @@
+"""The command line and the report on large tables: time, peak memory and size of the page.
+
+    python -m benchmarks.bench_cli [--rows 1e6 1e7] [--no-pages]
+
+`fuse` from a Parquet file to a Parquet file and a page: 10 base clusterings of 10 clusters, half of them
+text, a fifth of the labels wrong and 30 % missing, text ids. Then the page alone, for tables of several
+shapes.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+SAVED = Path(__file__).parent / "results" / "cli.json"
+PAGES = ((2_000, 10, 8), (1_000_000, 10, 8))
+PIECE = 1_000_000
+
+
+def write(path, n):
+    """The table, in pieces."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    words = np.array(list("abcdefghij"))
+    writer = None
+    for start in range(0, n, PIECE):
+        rows = min(PIECE, n - start)
+        truth = rng.integers(0, 10, rows)
+        columns = {"id": pa.array(np.arange(start, start + rows)).cast(pa.string())}
+        for j in range(10):
+            labels = np.where(rng.random(rows) < 0.2, rng.integers(0, 10, rows), truth)
+            hidden = rng.random(rows) < 0.3
+            columns[f"base{j}"] = pa.array(labels if j % 2 else words[labels], mask=hidden)
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
+def run_fuse(folder, n):
+    """Seconds and peak memory of the command, and the size of its page."""
+    write(folder / "in.parquet", n)
+    options = ["--id", "id", "-k", "10", "--unobserved", "noise", "--quiet"]
+    outputs = ["-o", str(folder / "out.parquet"), "--report", str(folder / "page.html")]
+    command = [sys.executable, "-m", "consilience", "fuse", str(folder / "in.parquet"), *options, *outputs]
+    start = time.perf_counter()
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit("the command failed")
+    return {
+        "task": "fuse",
+        "rows": n,
+        "seconds": time.perf_counter() - start,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss / 1024,
+        "page_mb": (folder / "page.html").stat().st_size / 1e6,
+    }
+
+
+def run_page(n, m, k):
+    """Seconds of diagnostics, summary and page of a planted table."""
+    from tests.planted import planted
+
+    from consilience import Partitions, fuse
+    from consilience.report import render, summarize
+
+    _, base = planted(n, m, k, noise=0.3, missing=0.3, seed=0)
+    fusion = fuse(Partitions.of(base), k, method="DAL", random_state=0)
+    times = [time.perf_counter()]
+    for step in (lambda: fusion.diagnostics, lambda: summarize(fusion), lambda: render(summarize(fusion))):
+        found = step()
+        times.append(time.perf_counter())
+    diagnostics, summary, both = np.diff(times)
+    return {
+        "task": "page",
+        "rows": n,
+        "bases": m,
+        "clusters": k,
+        "diagnostics_s": diagnostics,
+        "summarize_s": summary,
+        "render_s": max(both - summary, 0.0),
+        "page_mb": len(found.encode()) / 1e6,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
+    parser.add_argument("--no-pages", action="store_true")
+    arguments = parser.parse_args()
+    results = []
+    for n in map(int, arguments.rows):
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(run_fuse(Path(folder), n))
+            print(json.dumps(results[-1]), flush=True)
+    for shape in () if arguments.no_pages else PAGES:
+        results.append(run_page(*shape))
+        print(json.dumps(results[-1]), flush=True)
+    SAVED.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
