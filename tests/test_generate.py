@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from consilience import generate
-from consilience.generate import SPECTRAL_BANDWIDTHS, base_partitions
+from consilience.core.graphs import neighbour_graph
+from consilience.generate import SPECTRAL_BANDWIDTHS, base_partitions, graph_partitions
 
 
 @pytest.fixture(scope="module")
@@ -351,3 +352,24 @@ class TestGraph:
         found = base_partitions(sparse.csr_array(np.abs(blobs[0])), (2, 6), 5, method="graph", random_state=0)
         assert found.shape == (len(blobs[0]), 5)
         assert all(2 <= column.max() + 1 <= 6 for column in found.T)
+
+    def test_a_graph_of_ones_own_gives_what_the_table_gives(self):
+        X = np.random.default_rng(1).normal(size=(80, 3))  # one component, so no repeated eigenvalue
+        graph = neighbour_graph(X, 10, 0)
+        expected = base_partitions(X, (2, 6), 4, method="graph", random_state=3)
+        assert_array_equal(graph_partitions(graph, (2, 6), 4, random_state=3), expected)
+
+    @pytest.mark.parametrize(
+        "graph",
+        [np.ones((3, 2)), -np.ones((3, 3)), np.triu(np.ones((3, 3)))],
+        ids=["shape", "negative", "one-way"],
+    )
+    def test_what_is_no_graph_is_refused(self, graph):
+        with pytest.raises(ValueError, match=r"graph must be a symmetric matrix without negative .* Hint: "):
+            graph_partitions(graph, 2, 2)
+
+    def test_refusals_name_the_function(self):
+        with pytest.raises(ValueError, match="'n_clusters' parameter of graph_partitions"):
+            graph_partitions(np.ones((3, 3)), 0, 2)
+        with pytest.raises(ValueError, match="n_clusters=4 is more than the 3 instances"):
+            graph_partitions(np.ones((3, 3)), 4, 2)

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.linalg import eigh
@@ -28,7 +29,7 @@ from consilience._sklearn import Interval, StrOptions, check_parameter, random_s
 from consilience.core.anchors import graph_eigenpairs
 from consilience.core.graphs import neighbour_graph
 
-__all__ = ["SPECTRAL_BANDWIDTHS", "base_partitions"]
+__all__ = ["SPECTRAL_BANDWIDTHS", "base_partitions", "graph_partitions"]
 
 #: Widths of the Gaussian kernel, as multiples of the mean distance between two instances.
 SPECTRAL_BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
@@ -142,14 +143,83 @@ def base_partitions(
     plans = _plan(X.shape[0], n_partitions, low, high, size, cover, random_source(random_state))
     if isinstance(method, str) and method == "graph" and size == X.shape[0]:
         # All base clusterings see the same instances, so they share one embedding.
-        X, method = _graph_vectors(X, max(plan.n_clusters or 1 for plan in plans), plans[0].seed), _ON_VECTORS
+        X, method = _graph_vectors(X, _most_clusters(plans), plans[0].seed), _ON_VECTORS
+    return _all_bases(X, plans, method, init, max_iter, n_jobs, verbose)
+
+
+def graph_partitions(
+    graph: Any,
+    n_clusters: int | tuple[int, int],
+    n_partitions: int = 10,
+    *,
+    max_iter: int = 20,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> NDArray[np.int32]:
+    """Cluster the nodes of one graph many times: `base_partitions` with "graph", on a graph of your own.
+
+    Parameters
+    ----------
+    graph : (n_instances, n_instances) sparse matrix
+        Weights of the links: symmetric, without negative entries.
+    n_clusters : int or (int, int)
+        As in :func:`base_partitions`.
+    n_partitions : int, default=10
+        The number of base clusterings.
+    max_iter : int, default=20
+        The most Lloyd steps of k-means on the leading eigenvectors.
+    n_jobs : int, default=None
+        The number of base clusterings made at once, as in joblib.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    verbose : int, default=0
+        Whether to write a line to stderr after each base clustering.
+
+    Returns
+    -------
+    labels : (n_instances, n_partitions) int32 array
+        As in :func:`base_partitions`, without missing entries.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from consilience.generate import graph_partitions
+    >>> two_cliques = sp.block_diag([[[0, 1, 1], [1, 0, 1], [1, 1, 0]]] * 2, format="csr")
+    >>> labels = graph_partitions(two_cliques, 2, 3, random_state=0)
+    >>> (labels[:3] == labels[0]).all() and (labels[3:] == labels[3]).all()
+    np.True_
+    """
+    low, high = _check_parameters(
+        n_clusters, n_partitions, "graph", "random", max_iter, 1.0, "graph_partitions"
+    )
+    graph = check_array(graph, accept_sparse="csr", dtype=np.float64, input_name="graph")
+    n = graph.shape[0]
+    if graph.shape[1] != n or graph.min() < 0 or abs(graph - graph.T).max() > 1e-8 * graph.max():
+        raise ValueError(
+            f"graph must be a symmetric matrix without negative weights. Got one of shape {graph.shape}. "
+            "Hint: graph.maximum(graph.T) links two nodes if either links to the other"
+        )
+    _check_size(n, high, "graph")
+    plans = _plan(n, n_partitions, low, high, n, True, random_source(random_state))
+    vectors = graph_eigenpairs(sp.csr_array(graph), _most_clusters(plans)).vectors
+    return _all_bases(vectors, plans, _ON_VECTORS, "random", max_iter, n_jobs, verbose)
+
+
+def _all_bases(
+    X: Any, plans: list[_Plan], method: Any, init: str, max_iter: int, n_jobs: int | None, verbose: int
+) -> NDArray[np.int32]:
     cluster = delayed(_one_base)
     columns = Parallel(n_jobs=n_jobs, return_as="generator")(
         cluster(X, plan, method, init, max_iter) for plan in plans
     )
     if verbose:
-        columns = _reported(columns, n_partitions)
+        columns = _reported(columns, len(plans))
     return np.column_stack(list(columns))
+
+
+def _most_clusters(plans: list[_Plan]) -> int:
+    return max(plan.n_clusters or 1 for plan in plans)
 
 
 # --- plans: all that is random about the ensemble as a whole -----------------------------------------
@@ -308,14 +378,18 @@ _POSITIVE_INT = Interval(Integral, 1, None, closed="left")
 
 
 def _check_parameters(
-    n_clusters: Any, n_partitions: Any, method: Any, init: Any, max_iter: Any, subsample: Any
+    n_clusters: Any,
+    n_partitions: Any,
+    method: Any,
+    init: Any,
+    max_iter: Any,
+    subsample: Any,
+    function: str = "base_partitions",
 ) -> tuple[int | None, int | None]:
     """The range of the number of clusters; (None, None) if the clusterer decides."""
     share = Interval(Real, 0, 1, closed="right")
-    check_parameter("n_partitions", n_partitions, _POSITIVE_INT, "base_partitions", hint="use 10 to 20")
-    check_parameter(
-        "max_iter", max_iter, _POSITIVE_INT, "base_partitions", hint="20 steps are enough for an ensemble"
-    )
+    check_parameter("n_partitions", n_partitions, _POSITIVE_INT, function, hint="use 10 to 20")
+    check_parameter("max_iter", max_iter, _POSITIVE_INT, function, hint="20 steps are enough for an ensemble")
     check_parameter(
         "subsample",
         subsample,
@@ -334,9 +408,8 @@ def _check_parameters(
     )
     if not (_POSITIVE_INT.is_satisfied_by(low) and _POSITIVE_INT.is_satisfied_by(high) and low <= high):
         accepted = f"{_POSITIVE_INT} or a range (low, high) of such integers with low <= high"
-        _refuse(
-            "n_clusters", accepted, n_clusters, "use (2, 10) to let each base clustering draw its own number"
-        )
+        hint = "use (2, 10) to let each base clustering draw its own number"
+        _refuse("n_clusters", accepted, n_clusters, hint, function)
     return int(low), int(high)
 
 
@@ -365,7 +438,7 @@ def _check_size(size: int, k: int | None, method: Any) -> None:
         )
 
 
-def _refuse(name: str, accepted: str, value: Any, hint: str) -> None:
+def _refuse(name: str, accepted: str, value: Any, hint: str, function: str = "base_partitions") -> None:
     raise ValueError(
-        f"The {name!r} parameter of base_partitions must be {accepted}. Got {value!r} instead. Hint: {hint}"
+        f"The {name!r} parameter of {function} must be {accepted}. Got {value!r} instead. Hint: {hint}"
     )

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consilience.core import graphs
-from consilience.core.graphs import neighbour_graph
+from consilience.core.graphs import Neighbours, neighbour_graph
 
 
 def plain_graph(X, n_neighbors):
@@ -49,7 +49,26 @@ def test_graph_is_symmetric_and_has_no_loops():
 
 
 def test_one_row_has_an_empty_graph():
-    assert neighbour_graph(np.ones((1, 2)), 10, 0).nnz == 0
+    found = Neighbours(np.ones((1, 2)), 10, 0)
+    assert found.graph.nnz == 0
+    assert_array_equal(found.weights(np.ones((1, 2))).toarray(), [[1.0]])
+
+
+def test_weights_of_new_rows_against_all_distances():
+    X, new = np.random.default_rng(3).normal(size=(40, 3)), np.random.default_rng(4).normal(size=(6, 3))
+    among = np.linalg.norm(X[:, None] - X, axis=2)
+    scale = np.sort(among, axis=1)[:, 7]  # the first is the row itself
+    d = np.linalg.norm(new[:, None] - X, axis=2)
+    expected = np.exp(-(d**2) / (np.sort(d, axis=1)[:, [6]] * scale))
+    expected[d > np.sort(d, axis=1)[:, [9]]] = 0.0
+    assert_allclose(Neighbours(X, 10, 0).weights(new).toarray(), expected)
+
+
+def test_new_rows_that_are_copies_have_finite_weights():
+    X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 15, axis=0)
+    weights = Neighbours(X, 5, 0).weights(np.array([[5.0, 5.0], [4.0, 4.0]]))
+    assert np.isfinite(weights.data).all()
+    assert weights[0].sum() == 5.0
 
 
 def test_many_rows_go_through_a_projection(monkeypatch):
@@ -58,5 +77,8 @@ def test_many_rows_go_through_a_projection(monkeypatch):
     X = np.hstack([rng.normal(size=(300, 4)) * 10, rng.normal(size=(300, 80)) * 1e-3])
     exact = neighbour_graph(X, 5, 0)
     monkeypatch.setattr(graphs, "_EXACT_ROWS", 100)
-    reduced = neighbour_graph(X, 5, 0)
+    projected = Neighbours(X, 5, 0)
+    reduced = projected.graph
+    nearest = projected.weights(X[:10]).argmax(axis=1)
+    assert_array_equal(np.ravel(nearest), np.arange(10))  # a copy's nearest is itself
     assert np.count_nonzero((exact > 0).toarray() & (reduced > 0).toarray()) > 0.98 * exact.nnz

@@ -11,27 +11,58 @@ _SCALE_NEIGHBOUR = 7
 _EXACT_ROWS, _DIMENSIONS = 20_000, 50
 
 
-def neighbour_graph(X: np.ndarray | sp.csr_array, n_neighbors: int, seed: int) -> sp.csr_array:
-    r"""Symmetric graph of nearest neighbours with locally scaled weights.
+class Neighbours:
+    r"""Nearest neighbours of the rows of a table, with locally scaled weights.
 
     .. math:: w_{ij} = \exp(-d_{ij}^2 / (s_i s_j)), \qquad s_i = d(i, \text{its 7th neighbour})
 
-    Two rows are linked if one is among the neighbours of the other. `seed` is that of the projection which
-    tables of very many rows go through.
+    In `graph`, which is symmetric, two rows are linked if one is among the neighbours of the other. `seed` is
+    that of the projection which tables of very many rows go through.
 
     Cost: rows^2 x features, on 50 dimensions above 20 000 rows; memory rows x neighbours.
     """
-    n = X.shape[0]
-    if n > _EXACT_ROWS and X.shape[1] > _DIMENSIONS:
-        X = TruncatedSVD(_DIMENSIONS, n_iter=4, random_state=seed).fit_transform(X)
-    m = min(n_neighbors, n - 1)
-    if m < 1:
-        return sp.csr_array((n, n))
-    # Without arguments a row's neighbours do not include the row itself, whatever duplicates it has.
-    distances, neighbours = NearestNeighbors(n_neighbors=m).fit(X).kneighbors()
-    scale = distances[:, min(_SCALE_NEIGHBOUR, m) - 1]
-    # Rows with many duplicates have scale zero; the smallest other scale keeps their weights at one.
-    scale = np.maximum(scale, max(scale[scale > 0].min(initial=1.0) * 1e-6, np.finfo(float).tiny))
-    weights = np.exp(-(distances**2) / (scale[:, None] * scale[neighbours]))
-    graph = sp.csr_array((weights.ravel(), neighbours.ravel(), np.arange(0, n * m + 1, m)), shape=(n, n))
-    return graph.maximum(graph.T)
+
+    def __init__(self, X: np.ndarray | sp.csr_array, n_neighbors: int, seed: int) -> None:
+        n = X.shape[0]
+        self._projection = None
+        if n > _EXACT_ROWS and X.shape[1] > _DIMENSIONS:
+            self._projection = TruncatedSVD(_DIMENSIONS, n_iter=4, random_state=seed)
+            X = self._projection.fit_transform(X)
+        m = min(n_neighbors, n - 1)
+        self._index = NearestNeighbors(n_neighbors=max(m, 1)).fit(X)
+        self.graph, self._scale, self._least = sp.csr_array((n, n)), np.ones(n), 1.0
+        if m < 1:
+            return
+        # Without arguments a row's neighbours do not include the row itself, whatever duplicates it has.
+        distances, neighbours = self._index.kneighbors()
+        scale = _reach(distances)
+        # Rows with many duplicates have scale zero; the smallest other scale keeps their weights at one.
+        self._least = max(scale[scale > 0].min(initial=1.0) * 1e-6, np.finfo(float).tiny)
+        self._scale = np.maximum(scale, self._least)
+        graph = _weighted(distances, neighbours, self._scale, self._scale)
+        self.graph = graph.maximum(graph.T)
+
+    def weights(self, X: np.ndarray | sp.csr_array) -> sp.csr_array:
+        """Weights of new rows to their nearest among the rows that were given, (new rows, rows)."""
+        if self._projection is not None:
+            X = self._projection.transform(X)
+        distances, neighbours = self._index.kneighbors(X)
+        return _weighted(distances, neighbours, np.maximum(_reach(distances), self._least), self._scale)
+
+
+def neighbour_graph(X: np.ndarray | sp.csr_array, n_neighbors: int, seed: int) -> sp.csr_array:
+    """Symmetric graph of nearest neighbours with locally scaled weights; see `Neighbours`."""
+    return Neighbours(X, n_neighbors, seed).graph
+
+
+def _reach(distances: np.ndarray) -> np.ndarray:
+    return np.asarray(distances[:, min(_SCALE_NEIGHBOUR, distances.shape[1]) - 1])
+
+
+def _weighted(
+    distances: np.ndarray, neighbours: np.ndarray, scale: np.ndarray, scale_of_neighbours: np.ndarray
+) -> sp.csr_array:
+    n, m = distances.shape
+    weights = np.exp(-(distances**2) / (scale[:, None] * scale_of_neighbours[neighbours]))
+    ends = np.arange(0, n * m + 1, m)
+    return sp.csr_array((weights.ravel(), neighbours.ravel(), ends), shape=(n, len(scale_of_neighbours)))
