@@ -1,9 +1,12 @@
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -11,7 +14,9 @@ import consilience
 from consilience import DAL, PCE, Fusion, Partitions, compare, consensus, datasets, fuse, fuse_views
 from consilience.consensus._labels import LabelsMixin
 from consilience.fusion import labels as module
+from consilience.fusion._neighbours import ViewNeighbours, scaling_of
 from consilience.metrics import ensemble_agreement
+from consilience.views import check_views
 from tests.planted import planted
 
 LABEL_METHODS = [name for name in consensus.__all__ if issubclass(getattr(consensus, name), LabelsMixin)]
@@ -47,6 +52,22 @@ class TestFuse:
         tried = {candidate.method for candidate in fusion.candidates}
         assert {"DAL", "LWEA", "LWGP", "MixtureConsensus", "PCE", "SPCE", "DAL, polished"} <= tried
         assert f"{scores[0]:.3f}" in fusion.reason
+
+    def test_methods_that_refuse_very_many_base_clusters_are_not_tried(self, clear, monkeypatch):
+        monkeypatch.setattr(module, "MAX_BASE_CLUSTERS", 10)
+        tried = {candidate.method for candidate in fuse(clear[1], 3, random_state=0).candidates}
+        assert tried == {"DAL", "DAL, polished", "MixtureConsensus", "SPCE", "SPCE, polished"}
+
+    def test_new_instances_have_the_numbers_of_the_labels(self, clear, fusion):
+        _, base = clear
+        assert (fusion.predict(base) == fusion.labels).mean() > 0.95
+        unseen = np.vstack([base, np.full((2, 6), -1)])
+        assert_array_equal(
+            fuse(unseen, 3, unobserved="noise", random_state=0).predict(base), fusion.predict(base)
+        )
+        given = fuse(base, 3, method=LabelsAsGiven(np.arange(150) % 3))
+        with pytest.raises(TypeError, match=r"LabelsAsGiven cannot place new instances\. Hint: "):
+            given.predict(base)
 
     def test_mixed_numbers_of_clusters_keep_dal_unless_another_is_far_better(self, monkeypatch):
         rng = np.random.default_rng(0)
@@ -260,6 +281,17 @@ def kinds(n=120, seed=0):
     return truth, {"size": dense[0], "colour": dense[1], "words": sp.csr_array(counts)}, observed
 
 
+class LabelsAsGiven(ClusterMixin, BaseEstimator):
+    """Says what it was told."""
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def fit(self, X, y=None):
+        self.labels_ = np.asarray(self.labels)
+        return self
+
+
 class TestFuseViews:
     def test_finds_what_is_clear(self):
         truth, views, observed = kinds()
@@ -349,6 +381,87 @@ class TestFuseViews:
             fuse_views([X], 2, clusterer="forest")
         with pytest.raises(ValueError, match="Got 'APMD' instead"):
             fuse_views([X], 2, method="APMD")
+
+    def test_neighbours_have_the_last_word(self, monkeypatch):
+        truth, views, observed = kinds()
+        labels = truth.copy()
+        labels[::10] = (labels[::10] + 1) % 3
+        wrong = LabelsAsGiven(labels)
+        fusion = fuse_views(views, 3, mask=observed, method=wrong, n_partitions=2, random_state=0)
+        assert adjusted_rand_score(truth, labels) < 0.8 < 0.95 < adjusted_rand_score(truth, fusion.labels)
+        assert fusion.reason.endswith("joined its nearest neighbours.")
+        by_means = fuse_views(
+            views, 3, mask=observed, method=wrong, clusterer="kmeans", n_partitions=2, random_state=0
+        )
+        assert adjusted_rand_score(labels, by_means.labels) == 1.0
+
+    def test_the_vote_against_a_loop(self):
+        truth, views, observed = kinds(seed=4)
+        table = check_views(views, mask=observed)
+        neighbours = ViewNeighbours().fit(table)
+        expected = []
+        for i in range(len(truth)):
+            votes = np.zeros(3)
+            for v, view in enumerate(neighbours.by_view):
+                if observed[i, v]:
+                    row = view.neighbours.graph[[int(np.searchsorted(view.rows, i))]].toarray().ravel()
+                    votes += np.bincount(truth[view.rows], row, 3) / row.sum()
+            expected.append(votes.argmax())
+        assert_array_equal(neighbours.vote(truth), expected)
+
+    def test_the_vote_empties_no_cluster(self):
+        X = np.random.default_rng(0).normal(size=(40, 2))
+        labels = np.zeros(40, dtype=int)
+        labels[[3, 30]] = 1, 2  # instances alone among others
+        found = ViewNeighbours().fit(check_views([X])).vote(labels)
+        assert_array_equal(found, labels)
+
+    @pytest.mark.parametrize("clusterer", ["graph", "kmeans"])
+    def test_new_instances_are_placed_by_their_features(self, clusterer):
+        truth, views, observed = kinds(seed=2)
+        known, new = np.arange(90), np.arange(90, 120)
+        fusion = fuse_views(
+            {name: view[known] for name, view in views.items()},
+            3,
+            mask=observed[known],
+            clusterer=clusterer,
+            n_partitions=8,
+            random_state=0,
+        )
+        found = fusion.predict({name: view[new] for name, view in views.items()}, mask=observed[new])
+        together = np.concatenate([fusion.labels, found])
+        assert adjusted_rand_score(truth, together) > 0.85
+        assert_array_equal(
+            found,
+            pickle.loads(pickle.dumps(fusion)).predict(
+                {name: view[new] for name, view in views.items()}, mask=observed[new]
+            ),
+        )
+        of_one_view = fusion.predict({"colour": views["colour"][new]})
+        assert adjusted_rand_score(truth[new], of_one_view) > 0.6
+        with pytest.raises(ValueError, match=r"there was no view 'taste' .* Hint: the views are 'size'"):
+            fusion.predict({"taste": views["colour"][new]})
+
+    def test_square_roots_are_for_views_without_negative_entries(self):
+        rng = np.random.default_rng(0)
+        counts = rng.poisson(9.0, (30, 3)).astype(float)
+        roots = np.sqrt(counts)
+        assert_allclose(
+            scaling_of(counts).fit_transform(counts), (roots - roots.mean(axis=0)) / roots.std(axis=0)
+        )
+        assert_allclose(  # the unit of a column does not matter
+            scaling_of(counts).fit_transform(counts), scaling_of(counts).fit_transform(counts * [1, 5, 1000])
+        )
+        signed = counts - 9
+        assert_allclose(
+            scaling_of(signed).fit_transform(signed), (signed - signed.mean(axis=0)) / signed.std(axis=0)
+        )
+
+    def test_many_views_get_fewer_base_clusterings_each(self):
+        X = np.random.default_rng(0).normal(size=(15, 2))
+        for n_views, expected in ((2, 20), (12, 10), (30, 5)):
+            fusion = fuse_views([X] * n_views, 2, method="MixtureConsensus", random_state=0)
+            assert fusion.partitions.n_partitions == n_views * expected
 
     def test_tiny_views_get_few_clusters(self):
         X = np.random.default_rng(0).normal(size=(5, 2))

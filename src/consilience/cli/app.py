@@ -209,7 +209,10 @@ def cluster(
         typer.Option("--method", "-m", help="auto, or a name from consilience methods (labels or views)."),
     ] = "auto",
     clusterer: Annotated[str, typer.Option(help="What clusters each view: graph or kmeans.")] = "graph",
-    partitions: Annotated[int, typer.Option(min=1, help="Base clusterings of each view.")] = 20,
+    partitions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Base clusterings of each view; 20, or fewer with more than six views."),
+    ] = None,
     output: Output = None,
     report: Report = None,
     as_json: AsJson = False,

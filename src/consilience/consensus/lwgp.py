@@ -16,7 +16,7 @@ from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.partitions import Partitions
 
 # The certainties need a table of all pairs of base clusters, which beyond this many would not fit in memory.
-_MAX_BASE_CLUSTERS = 10_000
+MAX_BASE_CLUSTERS = 10_000
 
 
 class LWGPResult(NamedTuple):
@@ -201,10 +201,10 @@ class LWGP(LabelsMixin, BaseEstimator):
 def check_base_clusters(partitions: Partitions, method: str) -> None:
     """Refuse tables with more base clusters than a table of their pairs can hold."""
     ks = partitions.n_clusters_per_partition
-    if ks.sum() > _MAX_BASE_CLUSTERS:
+    if ks.sum() > MAX_BASE_CLUSTERS:
         most = int(ks.argmax())
         raise ValueError(
             f"the base clusterings have {ks.sum()} clusters in all, {method} takes at most "
-            f"{_MAX_BASE_CLUSTERS}; {partitions.names[most]!r} alone has {ks[most]}. Hint: leave out columns "
+            f"{MAX_BASE_CLUSTERS}; {partitions.names[most]!r} alone has {ks[most]}. Hint: leave out columns "
             "that are ids rather than labels, and read noise labels as missing if there are many."
         )

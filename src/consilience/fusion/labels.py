@@ -16,6 +16,7 @@ from consilience import consensus
 from consilience._sklearn import Interval, random_source
 from consilience._values import counted
 from consilience.consensus._labels import LabelsMixin, by_size
+from consilience.consensus.lwgp import MAX_BASE_CLUSTERS
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.fusion.result import Candidate, Fusion
 from consilience.metrics import ensemble_agreement
@@ -32,6 +33,8 @@ CANDIDATES = {
 }
 # Above this many distinct rows methods are compared on a sample of so many instances.
 SAMPLE = 5_000
+# Candidates that keep a table of all pairs of base clusters.
+_BY_CLUSTERS = ("LWGP", "PCE", "LWEA")
 # Base clusterings have about the wanted number of clusters if this share of them is within that distance.
 _SHARE_NEAR, _NEAR = 0.9, 0.25
 # By how much another method must agree better than DAL where they have not. Agreement with base clusterings
@@ -198,6 +201,8 @@ def choose_method(
     """
     n_rows = len(table.distinct.counts)
     names = [name for name, limit in CANDIDATES.items() if n_rows <= limit]
+    if table.n_clusters_per_partition.sum() > MAX_BASE_CLUSTERS:
+        names = [name for name in names if name not in _BY_CLUSTERS]
     sampled = tried is not table
     models: dict[str, Any] = {}
     scores: dict[str, float] = {}

@@ -16,6 +16,7 @@ from consilience._values import counted
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics._counts import joint_rows
+from consilience.fusion._neighbours import ViewNeighbours
 from consilience.partitions import MISSING, Partitions
 
 _LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
@@ -42,11 +43,13 @@ class Fusion:
     method, reason : str
         The method that made the labels, and why it was taken.
     model : estimator
-        The fitted estimator; ``model.predict`` places new instances.
+        The fitted estimator.
     candidates : tuple of Candidate
         The methods that were compared, best first; empty where one was asked for.
     cluster_count : ClusterCount or None
         How the number of clusters was found, where it was not given.
+    neighbours : object or None
+        What places new instances by their features, where `fuse_views` merged views.
     diagnostics : Diagnostics
         Everything that can be said about how far to trust the labels; computed when first asked for.
     """
@@ -58,6 +61,7 @@ class Fusion:
     model: Any
     candidates: tuple[Candidate, ...] = ()
     cluster_count: ClusterCount | None = None
+    neighbours: ViewNeighbours | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -117,6 +121,29 @@ class Fusion:
         codes = np.full(self.partitions.codes.shape, MISSING, dtype=filled.dtype)
         codes[seen] = filled[rows.inverse]
         return self.partitions.fill(codes)
+
+    def predict(self, new: Any, *, mask: Any = None) -> np.ndarray:
+        """Clusters of new instances, in the numbers of `labels`.
+
+        Parameters
+        ----------
+        new : table of base labels, or views
+            What `fuse` or `fuse_views` got, of other instances: their labels by the same base clusterings,
+            or any of the same views. Of views, each instance joins its nearest neighbours, as in
+            `fuse_views`, or the method that was asked for decides.
+        mask : array of bool of shape (n_new, n_views), optional
+            True where a new instance is present in a view.
+        """
+        if self.neighbours is not None:
+            return self.neighbours.place(new, self.labels, mask)
+        if not hasattr(self.model, "predict"):
+            raise TypeError(
+                f"{self.method} cannot place new instances. Hint: use another method, or fuse them all."
+            )
+        found = np.asarray(self.model.predict(new) if mask is None else self.model.predict(new, mask=mask))
+        numbers = np.full(int(self.model.labels_.max()) + 2, -1)  # the last is that of -1
+        numbers[self.model.labels_] = self.labels[self.partitions.seen]
+        return numbers[found]
 
     def to_frame(self) -> Any:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.

@@ -9,14 +9,12 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
-from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import StandardScaler
 
 from consilience import multiview
 from consilience._sklearn import Interval, check_parameter, random_source
+from consilience.fusion._neighbours import ViewNeighbours, scaling_of
 from consilience.fusion.labels import (
     Progress,
     check_n_clusters,
@@ -26,7 +24,7 @@ from consilience.fusion.labels import (
     numbered_by_size,
 )
 from consilience.fusion.result import Fusion
-from consilience.generate import base_partitions
+from consilience.generate import base_partitions, graph_partitions
 from consilience.multiview._views import ViewsMixin
 from consilience.partitions import MISSING, Partitions
 from consilience.views import Views, check_views
@@ -35,6 +33,9 @@ from consilience.views import Views, check_views
 _FEWEST, _MOST = 0.6, 3.0
 # The same where the number is to be found.
 _RANGE = (2, 20)
+# Base clusterings a view; fewer where there are many views, so that there are not many more than so many in
+# all, and at least the last.
+_A_VIEW, _IN_ALL, _FEWEST_A_VIEW = 20, 120, 5
 
 
 def fuse_views(
@@ -44,7 +45,7 @@ def fuse_views(
     mask: ArrayLike | None = None,
     on: str | None = None,
     clusterer: Any = "graph",
-    n_partitions: int = 20,
+    n_partitions: int | None = None,
     method: Any = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -58,7 +59,8 @@ def fuse_views(
     views : list or dict of arrays, sparse matrices or frames
         Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
         :func:`consilience.check_views`. Sparse tables are read as counts of terms: they are weighted by
-        inverse document frequency and scaled to unit rows. Dense columns are standardised.
+        inverse document frequency and scaled to unit rows. Dense columns are standardised, after square roots
+        where a table has no negative entry.
     n_clusters : int or "auto"
         The number of clusters, or "auto" to find it from a first round of base clusterings.
     mask : array-like of bool of shape (n_instances, n_views), optional
@@ -68,8 +70,9 @@ def fuse_views(
     clusterer : "graph", "kmeans" or a scikit-learn clusterer, default="graph"
         What clusters a view; see ``method`` of :func:`consilience.generate.base_partitions`. A clusterer
         gets the table as it is, dense or sparse.
-    n_partitions : int, default=20
-        Base clusterings a view. Each draws its number of clusters between .6 and 3 times `n_clusters`.
+    n_partitions : int, default=None
+        Base clusterings a view. Each draws its number of clusters between .6 and 3 times `n_clusters`. None
+        is 20, or fewer where there are more than six views: 120 in all, at least five a view.
     method : str or estimator, default="auto"
         What merges the labels, as in :func:`fuse`. Or the name of a method in :mod:`consilience.multiview`,
         or such an estimator: it clusters the views itself, and the base clusterings only tell how far to
@@ -87,7 +90,13 @@ def fuse_views(
     -------
     fusion : Fusion
         Labels, confidence and diagnostics; ``fusion.partitions`` holds the base clusterings, named after
-        their views.
+        their views. ``fusion.predict`` places new instances by their features.
+
+    Notes
+    -----
+    With ``clusterer="graph"``, merged labels get a last vote: each instance goes to the cluster with the
+    largest share of its ten nearest neighbours, averaged over its views. Labels of base clusterings say in
+    which part of a view an instance lies, neighbours say it more finely.
 
     Examples
     --------
@@ -102,22 +111,26 @@ def fuse_views(
     3
     """
     check_n_clusters(n_clusters, "fuse_views")
-    check_parameter(
-        "n_partitions", n_partitions, Interval(Integral, 1, None, closed="left"), "fuse_views", hint="use 20"
-    )
+    if n_partitions is not None:
+        accepted = Interval(Integral, 1, None, closed="left")
+        check_parameter("n_partitions", n_partitions, accepted, "fuse_views", hint="use 20")
     rng = random_source(random_state)
     direct = _view_method(method)
     if direct is None and not (isinstance(method, str) and method.lower() == "auto"):
         named_method(method, 1, "error", 0)  # a wrong name is an error before the views are clustered
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
+    m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
+    neighbours = ViewNeighbours().fit(table)
+    by_graph = isinstance(clusterer, str) and clusterer == "graph"
+    clusterer = neighbours if by_graph else clusterer
     count = None
     if n_clusters == "auto":
-        first = _cluster_views(table, _RANGE, clusterer, n_partitions, n_jobs, rng, verbose, progress)
+        first = _cluster_views(table, _RANGE, clusterer, m, n_jobs, rng, verbose, progress)
         count = count_clusters(Partitions.of(first, unobserved="keep"), rng)
     k = count.n_clusters if count is not None else int(n_clusters)
     ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-    columns = _cluster_views(table, ks, clusterer, n_partitions, n_jobs, rng, verbose, progress)
+    columns = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, progress)
     partitions = _as_given(columns, views, table.index, on)
     if direct is not None:
         model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
@@ -126,7 +139,11 @@ def fuse_views(
         return Fusion(labels, partitions, type(model).__name__, reason, model, (), count)
     # All base clusterings have the same range of numbers around the wanted one: agreement is a good guide.
     found = fuse_partitions(partitions, k, method, "error", rng, verbose, 0.0, progress)
-    return Fusion(found.labels, partitions, found.method, found.reason, found.model, found.candidates, count)
+    labels, reason = found.labels, found.reason
+    if by_graph:
+        labels = numbered_by_size(neighbours.vote(labels))
+        reason += " Then each instance joined its nearest neighbours."
+    return Fusion(labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours)
 
 
 def _view_method(method: Any) -> Any:
@@ -165,12 +182,21 @@ def _cluster_views(
     columns: dict[str, np.ndarray] = {}
     for v, name in enumerate(views.names):
         rows, X = views.rows(v)
-        if isinstance(clusterer, str):
-            X = _scaled(X)
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
-        found = base_partitions(
-            X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=rng.randint(2**31)
-        )
+        seed = int(rng.randint(2**31))
+        if isinstance(clusterer, ViewNeighbours):
+            found = graph_partitions(
+                clusterer.in_view(v).neighbours.graph,
+                (few, many),
+                n_partitions,
+                n_jobs=n_jobs,
+                random_state=seed,
+            )
+        else:
+            X = scaling_of(X).fit_transform(X) if isinstance(clusterer, str) else X
+            found = base_partitions(
+                X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
+            )
         if progress is not None:
             progress(f"clustered view {name}", v + 1, views.n_views)
         for j, column in enumerate(found.T):
@@ -198,9 +224,3 @@ def _as_given(
     known = {} if ids is None else {str(on): ids}
     frame = nw.from_dict({**known, **columns}, backend=frames[0].implementation).to_native()
     return Partitions.of(frame, index=None if ids is None else on, unobserved="keep")
-
-
-def _scaled(X: Any) -> Any:
-    if sp.issparse(X):
-        return TfidfTransformer().fit_transform(X)  # rows have length one
-    return StandardScaler().fit_transform(X)
