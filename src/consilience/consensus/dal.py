@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -15,13 +16,15 @@ from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
 from consilience.core.certainty import certainty
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.tables import contingency, cross, elect, gather, quadratic, scatter
+from consilience.metrics import ensemble_agreement
 
 # The exact form keeps two dense tables of rows squared: .4 GB at the first limit, beyond which it must be
 # asked for, and 6.4 GB at the second.
 _MAX_ROWS, _MOST_ROWS = 5_000, 20_000
-# The scalable form links this many micro-clusters of at most so many instances.
+# The scalable form links this many micro-clusters of at most so many instances, from so many starts.
 _MICRO_CLUSTERS = 600
 _SAMPLE = 10_000
+_STARTS = 3
 _UNASSIGNED = -1
 
 
@@ -61,7 +64,8 @@ def dal(
     row moves to the cluster of highest mean similarity until none does.
 
     Symbols: z -> codes (-1 = missing); w -> counts; q -> certainty; theta -> theta.
-    Cost: exact, rows^2 in time and memory; otherwise the linkage of 600 micro-clusters of 10 000 instances.
+    Cost: exact, rows^2 in time and memory; otherwise three times the linkage of 600 micro-clusters of 10 000
+    instances, of which the one that agrees best with the base clusterings is kept.
     Both rows x bases x (bases + n_clusters) a sweep, and a table of all pairs of base clusters.
     """
     w = counts.astype(float)
@@ -70,10 +74,25 @@ def dal(
     norms = np.sqrt(quadratic(codes, offsets, table))
     if exact:
         merges = average_linkage(_similarity(codes, offsets, table, norms), w)
-        labels, weights = significant_cut(merges, w, n_clusters, min_share), w
+        labels = significant_cut(merges, w, n_clusters, min_share)
     else:
-        labels, weights = _link_micro_clusters(codes, offsets, w, table, norms, n_clusters, min_share, rng)
-    first = _nearest(codes, offsets, table, norms, weights, labels, n_clusters)
+        labels = _from_a_sample(codes, offsets, w, table, norms, n_clusters, min_share, max_iter, rng)
+    labels, n_iter = _relocate(codes, offsets, table, norms, w, labels, n_clusters, max_iter)
+    return DALResult(labels, q, n_iter)
+
+
+def _relocate(
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    table: np.ndarray,
+    norms: np.ndarray,
+    w: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+    max_iter: int,
+) -> tuple[np.ndarray, int]:
+    """Every row to the cluster of highest mean similarity, until none moves; and the number of sweeps."""
+    first = _nearest(codes, offsets, table, norms, w, labels, n_clusters)
     labels = np.where(labels == _UNASSIGNED, first, labels)
     n_iter, settled = 0, False
     while not settled and n_iter < max_iter:
@@ -83,7 +102,7 @@ def dal(
         settled = np.array_equal(moved, labels)
         labels = moved
         n_iter += 1
-    return DALResult(labels, q, n_iter)
+    return labels, n_iter
 
 
 def _diffusion(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -99,6 +118,31 @@ def _similarity(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray, norms
     return gather(codes, offsets, half) / norms / norms[:, None]
 
 
+def _from_a_sample(
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    w: np.ndarray,
+    table: np.ndarray,
+    norms: np.ndarray,
+    n_clusters: int,
+    min_share: float,
+    max_iter: int,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    """Labels of all rows by the best of several linkages of drawn ones."""
+    rows, drawn = _draw(w, rng)
+    part, lengths = codes[rows], norms[rows]
+    best, labels = -1.0, np.full(len(w), _UNASSIGNED)
+    for found in _link_micro_clusters(part, offsets, drawn, table, lengths, n_clusters, min_share, rng):
+        moved, _ = _relocate(part, offsets, table, lengths, drawn, found, n_clusters, max_iter)
+        agreement = ensemble_agreement(moved, part, counts=drawn)
+        if agreement > best:
+            best, labels[rows] = agreement, moved
+    weights = np.zeros(len(w))
+    weights[rows] = drawn
+    return _nearest(codes, offsets, table, norms, weights, labels, n_clusters)
+
+
 def _link_micro_clusters(
     codes: np.ndarray,
     offsets: np.ndarray,
@@ -108,8 +152,8 @@ def _link_micro_clusters(
     n_clusters: int,
     min_share: float,
     rng: np.random.RandomState,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of drawn rows and their weights, both for all rows.
+) -> Iterator[np.ndarray]:
+    """Labels of the rows, from every start.
 
     With A A^T = F the rows of B A, scaled to unit length, have S as inner products. Mean similarity of two
     groups is then the inner product of their means, so linking the means of micro-clusters is linking their
@@ -117,17 +161,15 @@ def _link_micro_clusters(
     """
     values, vectors = np.linalg.eigh(table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    rows, drawn = _draw(w, rng)
-    points = gather(codes[rows], offsets, root) / norms[rows, None]
-    n_micro = max(min(_MICRO_CLUSTERS, len(rows)), min(3 * n_clusters, len(rows)))
-    model = KMeans(n_micro, init="random", n_init=1, max_iter=10, random_state=rng)
-    member = np.unique(model.fit(points, sample_weight=drawn).labels_, return_inverse=True)[1]
-    sizes = np.bincount(member, weights=drawn)
-    means = scatter(member[:, None], np.array([0, len(sizes)]), drawn, points) / sizes[:, None]
-    found = significant_cut(average_linkage(means @ means.T, sizes), sizes, n_clusters, min_share)
-    labels, weights = np.full(len(w), _UNASSIGNED), np.zeros(len(w))
-    labels[rows], weights[rows] = found[member], drawn
-    return labels, weights
+    points = gather(codes, offsets, root) / norms[:, None]
+    n_micro = max(min(_MICRO_CLUSTERS, len(w)), min(3 * n_clusters, len(w)))
+    for _ in range(_STARTS):
+        model = KMeans(n_micro, init="random", n_init=1, max_iter=10, random_state=rng)
+        member = np.unique(model.fit(points, sample_weight=w).labels_, return_inverse=True)[1]
+        sizes = np.bincount(member, weights=w)
+        means = scatter(member[:, None], np.array([0, len(sizes)]), w, points) / sizes[:, None]
+        found = significant_cut(average_linkage(means @ means.T, sizes), sizes, n_clusters, min_share)
+        yield found[member]
 
 
 def _draw(w: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
