@@ -599,9 +599,7 @@ class TestSize:
             dict(zip(names, base.T, strict=True)), index=[f"person {i}" for i in range(4000)]
         )
         matrix = np.random.default_rng(0).random((200, 200))
-        monkeypatch.setattr(
-            "consilience.diagnostics.bases.pairwise_information", lambda partitions, which: matrix
-        )
+        monkeypatch.setattr("consilience.diagnostics.bases.pairwise_information", lambda partitions: matrix)
         monkeypatch.setattr("consilience.diagnostics.overview.pairwise_information", lambda *_: matrix)
         page = render(summarize(given(truth, table)))
         assert len(page.encode()) < self.LIMIT

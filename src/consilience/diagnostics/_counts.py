@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,15 +112,24 @@ def silent(partitions: Partitions) -> np.ndarray:
     return (k == 1) | (k == n_seen)
 
 
-def pairwise_information(partitions: Partitions, which: np.ndarray) -> np.ndarray:
-    """Adjusted mutual information of every two of the chosen base clusterings on the rows that both saw.
+# Diagnostics and pictures of one table both need all pairs, which take a minute for 200 base clusterings.
+_pairs_of: WeakKeyDictionary[Partitions, np.ndarray] = WeakKeyDictionary()
 
-    NaN where there are no such rows; one on the diagonal.
+
+def pairwise_information(partitions: Partitions) -> np.ndarray:
+    """Adjusted mutual information of every two base clusterings on the rows that both saw.
+
+    NaN where there are no such rows; one on the diagonal. Read-only, and computed once a table.
     """
-    rows = partitions.distinct
-    codes = np.ascontiguousarray(rows.codes[:, which])
-    offsets = np.concatenate([[0], np.cumsum(partitions.n_clusters_per_partition[which])])
-    m = len(which)
+    if partitions not in _pairs_of:
+        _pairs_of[partitions] = _pairwise_information(partitions)
+        _pairs_of[partitions].flags.writeable = False
+    return _pairs_of[partitions]
+
+
+def _pairwise_information(partitions: Partitions) -> np.ndarray:
+    rows, offsets, codes = partitions.distinct, partitions.offsets, partitions.distinct.codes
+    m = partitions.n_partitions
     whole = contingency(codes, offsets, rows.counts.astype(float)) if offsets[-1] <= _MAX_SIDE else None
     out = np.eye(m)
     for i in range(m):

@@ -117,7 +117,7 @@ def _redundancy(partitions: Partitions, speaking: np.ndarray) -> tuple[np.ndarra
     m = len(speaking)
     if m < 2:
         return novelty, float(m)
-    shared = np.maximum(pairwise_information(partitions, speaking), 0.0)
+    shared = np.maximum(pairwise_information(partitions)[np.ix_(speaking, speaking)], 0.0)
     known = ~np.isnan(shared)
     off = ~np.eye(m, dtype=bool)
     novelty[speaking] = 1.0 - np.where(known & off, shared, 0.0).max(axis=1)

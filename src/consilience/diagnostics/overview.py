@@ -269,8 +269,7 @@ def base_agreement(partitions: Partitions) -> BaseAgreement:
            [1., 1., 0.],
            [0., 0., 1.]])
     """
-    which = np.arange(partitions.n_partitions)
-    return BaseAgreement(partitions.names, pairwise_information(partitions, which))
+    return BaseAgreement(partitions.names, pairwise_information(partitions))
 
 
 def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:
