@@ -14,7 +14,7 @@ import consilience
 from consilience import DAL, PCE, Fusion, Partitions, compare, consensus, datasets, fuse, fuse_views
 from consilience.consensus._labels import LabelsMixin
 from consilience.fusion import labels as module
-from consilience.fusion._neighbours import ViewNeighbours, scaling_of
+from consilience.fusion._neighbours import ViewNeighbours
 from consilience.metrics import ensemble_agreement
 from consilience.views import check_views
 from tests.planted import planted
@@ -403,9 +403,9 @@ class TestFuseViews:
         for i in range(len(truth)):
             votes = np.zeros(3)
             for v, view in enumerate(neighbours.by_view):
-                if observed[i, v]:
-                    row = view.neighbours.graph[[int(np.searchsorted(view.rows, i))]].toarray().ravel()
-                    votes += np.bincount(truth[view.rows], row, 3) / row.sum()
+                for look in view.looks if observed[i, v] else ():
+                    row = look.neighbours.graph[[int(np.searchsorted(view.rows, i))]].toarray().ravel()
+                    votes += np.bincount(truth[view.rows], row, 3) / row.sum() / len(view.looks)
             expected.append(votes.argmax())
         assert_array_equal(neighbours.vote(truth), expected)
 
@@ -442,19 +442,17 @@ class TestFuseViews:
         with pytest.raises(ValueError, match=r"there was no view 'taste' .* Hint: the views are 'size'"):
             fusion.predict({"taste": views["colour"][new]})
 
-    def test_square_roots_are_for_views_without_negative_entries(self):
+    def test_wide_views_are_looked_at_in_two_ways(self):
         rng = np.random.default_rng(0)
-        counts = rng.poisson(9.0, (30, 3)).astype(float)
-        roots = np.sqrt(counts)
-        assert_allclose(
-            scaling_of(counts).fit_transform(counts), (roots - roots.mean(axis=0)) / roots.std(axis=0)
-        )
-        assert_allclose(  # the unit of a column does not matter
-            scaling_of(counts).fit_transform(counts), scaling_of(counts).fit_transform(counts * [1, 5, 1000])
-        )
-        signed = counts - 9
-        assert_allclose(
-            scaling_of(signed).fit_transform(signed), (signed - signed.mean(axis=0)) / signed.std(axis=0)
+        wide, narrow, text = rng.normal(5, 2, (30, 12)), rng.normal(size=(30, 4)), sp.csr_array(np.eye(30))
+        found = ViewNeighbours().fit(check_views([wide, narrow, text])).by_view
+        assert [len(view.looks) for view in found] == [2, 1, 1]
+        standard, directions = (look.scaling.transform(wide) for look in found[0].looks)
+        assert_allclose(standard, (wide - wide.mean(axis=0)) / wide.std(axis=0))
+        assert_allclose(directions, wide / np.linalg.norm(wide, axis=1, keepdims=True))
+        assert fuse_views([wide, narrow], 2, n_partitions=3, random_state=0).partitions.n_partitions == 6
+        assert (
+            fuse_views([wide], 2, n_partitions=1, method="DAL", random_state=0).partitions.n_partitions == 1
         )
 
     def test_many_views_get_fewer_base_clusterings_each(self):

@@ -8,20 +8,24 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from consilience.core.graphs import Neighbours
 from consilience.multiview._views import ViewsMixin
 from consilience.views import Views
 
 _N_NEIGHBOURS = 10
+_WIDE = 10  # columns
+
+
+class _Look(NamedTuple):
+    scaling: Any
+    neighbours: Neighbours
 
 
 class _View(NamedTuple):
     rows: np.ndarray  # the instances that the view has
-    scaling: Any
-    neighbours: Neighbours
+    looks: list[_Look]  # at its features, in one or two ways
 
 
 class ViewNeighbours(ViewsMixin, BaseEstimator):
@@ -42,8 +46,11 @@ class ViewNeighbours(ViewsMixin, BaseEstimator):
         """The neighbours in one view."""
         if v not in self._found:
             rows, features = self._table_.rows(v)
-            scaling = scaling_of(features).fit(features)
-            self._found[v] = _View(rows, scaling, Neighbours(scaling.transform(features), _N_NEIGHBOURS, 0))
+            looks = []
+            for scaling in scalings_of(features):
+                scaled = scaling.fit_transform(features)
+                looks.append(_Look(scaling, Neighbours(scaled, _N_NEIGHBOURS, 0)))
+            self._found[v] = _View(rows, looks)
         return self._found[v]
 
     @property
@@ -53,8 +60,11 @@ class ViewNeighbours(ViewsMixin, BaseEstimator):
 
     def vote(self, labels: np.ndarray) -> np.ndarray:
         """Every instance in the cluster that its neighbours are in. No cluster becomes empty."""
-        graphs = [(view.rows, view.neighbours.graph) for view in self.by_view]
-        votes = self._count(graphs, labels, len(labels))
+        votes = np.zeros((len(labels), int(labels.max()) + 1))
+        for view in self.by_view:
+            votes[view.rows] += _shares(
+                [look.neighbours.graph for look in view.looks], labels[view.rows], votes.shape[1]
+            )
         found = np.where(votes.any(axis=1), votes.argmax(axis=1), labels)
         while len(lost := np.setdiff1d(labels, found)):
             found = np.where(np.isin(labels, lost), labels, found)
@@ -63,39 +73,34 @@ class ViewNeighbours(ViewsMixin, BaseEstimator):
     def place(self, X: Any, labels: np.ndarray, mask: Any = None) -> np.ndarray:
         """The cluster of new instances, from the `labels` of those that were fitted."""
         new = self._read_new_views(X, mask)
-        graphs = []
+        votes = np.zeros((new.n_instances, int(labels.max()) + 1))
         for v, view in enumerate(self.by_view):
             rows = np.flatnonzero(new.observed[:, v])
             if len(rows):
-                features = view.scaling.transform(new.arrays[v][rows])
-                graphs.append((rows, view.neighbours.weights(features)))
-            else:
-                graphs.append((rows, sp.csr_array((0, len(view.rows)))))
-        return np.asarray(self._count(graphs, labels, new.n_instances).argmax(axis=1))
-
-    def _count(self, graphs: list[tuple[np.ndarray, sp.csr_array]], labels: np.ndarray, n: int) -> np.ndarray:
-        """Sum over views of the shares of the clusters among the neighbours, per instance."""
-        votes = np.zeros((n, int(labels.max()) + 1))
-        one_hot = np.eye(votes.shape[1])
-        for (rows, graph), view in zip(graphs, self.by_view, strict=True):
-            shares = graph @ one_hot[labels[view.rows]]
-            total = shares.sum(axis=1, keepdims=True)
-            votes[rows] += np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
-        return votes
+                features = new.arrays[v][rows]
+                weights = [look.neighbours.weights(look.scaling.transform(features)) for look in view.looks]
+                votes[rows] += _shares(weights, labels[view.rows], votes.shape[1])
+        return np.asarray(votes.argmax(axis=1))
 
 
-def scaling_of(X: Any) -> Any:
-    """What makes distances in a table mean something, to be fitted.
+def _shares(graphs: list[sp.csr_array], labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The share of every cluster among the neighbours, averaged over the graphs."""
+    one_hot = np.eye(n_clusters)[labels]
+    shares = np.zeros((graphs[0].shape[0], n_clusters))
+    for graph in graphs:
+        weights = graph @ one_hot
+        total = weights.sum(axis=1, keepdims=True)
+        shares += np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    return shares / len(graphs)
 
-    Sparse tables are read as counts of terms. A table without negative entries holds sizes, shares or counts,
-    whose spread grows with their size: square roots even that out before columns are standardised.
+
+def scalings_of(X: Any) -> list[Any]:
+    """What makes distances in a table mean something, in one or two ways, to be fitted.
+
+    Sparse tables are read as counts of terms. Columns of dense ones are standardised, which suits columns of
+    different units, and blows up the noise in columns of one unit that hardly vary, such as the bins of a
+    histogram. So wide tables are also looked at by the directions of their rows.
     """
     if sp.issparse(X):
-        return TfidfTransformer()  # rows have length one
-    if X.min() < 0:
-        return StandardScaler()
-    return make_pipeline(FunctionTransformer(_root), StandardScaler())
-
-
-def _root(X: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.maximum(X, 0.0))  # new instances may have negative entries
+        return [TfidfTransformer()]  # rows have length one
+    return [StandardScaler(), Normalizer()] if X.shape[1] >= _WIDE else [StandardScaler()]

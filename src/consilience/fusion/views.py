@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from consilience import multiview
 from consilience._sklearn import Interval, check_parameter, random_source
-from consilience.fusion._neighbours import ViewNeighbours, scaling_of
+from consilience.fusion._neighbours import ViewNeighbours, scalings_of
 from consilience.fusion.labels import (
     Progress,
     check_n_clusters,
@@ -59,8 +59,8 @@ def fuse_views(
     views : list or dict of arrays, sparse matrices or frames
         Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
         :func:`consilience.check_views`. Sparse tables are read as counts of terms: they are weighted by
-        inverse document frequency and scaled to unit rows. Dense columns are standardised, after square roots
-        where a table has no negative entry.
+        inverse document frequency and scaled to unit rows. Dense columns are standardised; of tables of ten
+        and more columns, half of the base clusterings see the rows as they are, scaled to unit length.
     n_clusters : int or "auto"
         The number of clusters, or "auto" to find it from a first round of base clusterings.
     mask : array-like of bool of shape (n_instances, n_views), optional
@@ -185,15 +185,15 @@ def _cluster_views(
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
         seed = int(rng.randint(2**31))
         if isinstance(clusterer, ViewNeighbours):
-            found = graph_partitions(
-                clusterer.in_view(v).neighbours.graph,
-                (few, many),
-                n_partitions,
-                n_jobs=n_jobs,
-                random_state=seed,
-            )
+            looks = clusterer.in_view(v).looks
+            parts = [
+                graph_partitions(look.neighbours.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
+                for look, m in zip(looks, _split(n_partitions, len(looks)), strict=True)
+                if m
+            ]
+            found = np.column_stack(parts)
         else:
-            X = scaling_of(X).fit_transform(X) if isinstance(clusterer, str) else X
+            X = scalings_of(X)[0].fit_transform(X) if isinstance(clusterer, str) else X
             found = base_partitions(
                 X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
             )
@@ -205,6 +205,11 @@ def _cluster_views(
         if verbose:
             print(f"fuse_views: clustered view {name!r} ({len(rows)} instances)", file=sys.stderr)
     return columns
+
+
+def _split(n: int, parts: int) -> list[int]:
+    """`n` as a sum of nearly equal numbers, the larger ones first."""
+    return [n // parts + (part < n % parts) for part in range(parts)]
 
 
 def _as_given(
