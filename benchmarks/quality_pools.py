@@ -5,6 +5,7 @@
     python -m benchmarks.quality_pools --methods "LWEA;PTA;HBGF" --tables published    any label method
     python -m benchmarks.quality_pools --methods all --tables all --draws 3 --json FILE    the page of
                                                   methods; those that are in the file are not fitted again
+    python -m benchmarks.quality_pools --methods "fuse;DAL;ECCMS;LWEA;LWGP;MCLA" --tables all    the leaders
 
 Needs the benchmark files (see `consilience.datasets.load`). A draw takes ten base clusterings of a pool
 without replacement, as the authors of the mixed pools do. Every pool and draw has its own random source, so
@@ -24,7 +25,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.quality_pce import show
-from consilience import LWEA, LWGP, PCE, MixtureConsensus, consensus, datasets
+from consilience import LWEA, LWGP, PCE, MixtureConsensus, consensus, datasets, fuse
 from consilience.consensus._labels import LabelsMixin
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -58,6 +59,19 @@ METHODS |= {
     for name in consensus.__all__
     if name not in METHODS and issubclass(getattr(consensus, name), LabelsMixin)
 }
+
+
+class Fuse:
+    """What a user gets who names no method."""
+
+    def __init__(self, n_clusters, random_state):
+        self.settings = {"n_clusters": n_clusters, "random_state": random_state}
+
+    def fit_predict(self, table):
+        return fuse(table, **self.settings).labels
+
+
+METHODS["fuse"] = Fuse
 
 
 def draws(pools, n_draws, *, missing=0.0, mechanism="entries", n_rows=None, seed=0):
