@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import consilience
-from consilience import Fusion, Partitions, fuse, fuse_views
+from consilience import DAL, Fusion, Partitions, compare, fuse, fuse_views
 from consilience.report import FORMAT, render, summarize, write_report
 from consilience.report._instances import UNDECIDED, UNSEEN
 from tests.planted import planted
@@ -604,6 +604,28 @@ class TestSize:
         page = render(summarize(given(truth, table)))
         assert len(page.encode()) < self.LIMIT
         assert Outline(page).open == []
+
+
+def test_a_comparison_brings_stability_and_seconds():
+    _, base = planted(80, 5, 3, noise=0.1, missing=0.2, seed=3)
+    found = compare(base, 3, methods=["DAL", "PCE", DAL(theta=0.2)], n_resamples=2, random_state=0)
+    assert sorted(found.fusions) == ["DAL", "DAL (2)", "PCE"]
+    made = summarize(found)
+    for entry, row in zip(made["results"], found.rows, strict=True):
+        assert entry["method"] == row.method
+        assert entry["compared"] == {
+            "agreement": row.agreement,
+            "stability": row.stability,
+            "seconds": row.seconds,
+        }
+    page = render(made)
+    for text in ("NMI with bases", "Stability", "Seconds", f"{found.rows[0].agreement:.3f}"):
+        assert text in page
+    assert "Stability" not in render(summarize(found.fusions))
+    for entry in made["results"]:
+        del entry["compared"]  # as in a summary that was kept by an earlier version
+    assert "Stability" not in render(made)
+    assert Outline(page).open == []
 
 
 def test_the_documentation_runs(tmp_path, monkeypatch):

@@ -302,7 +302,7 @@ def compare(
         if report is not None:
             told("drawing the page")
             _require_an_answer(found)
-            consilience.report.write_report(found.fusions, report, command=cli.results.command())
+            consilience.report.write_report(found, report, command=cli.results.command())
     if as_json:
         rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
         print(json.dumps(rows, indent=1))

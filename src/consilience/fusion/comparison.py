@@ -49,7 +49,7 @@ class Comparison:
     rows : tuple of Compared
         A line per method and number of clusters, highest agreement first, failures last.
     fusions : dict of Fusion
-        The answers by name, in the order of the rows.
+        The answers by name, in the order of the rows; a second estimator of one class is "PCE (2)".
     """
 
     rows: tuple[Compared, ...]
@@ -146,11 +146,12 @@ def compare(
         _try(partitions, method, k, unobserved, n_resamples, seed, steps) for k in ks for method in chosen
     ]
     tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
-    fusions = {
-        f"{row.method}, k = {row.n_clusters}" if len(ks) > 1 else row.method: fusion
-        for row, fusion in tried
-        if fusion is not None
-    }
+    fusions: dict[str, Fusion] = {}
+    for row, fusion in tried:
+        if fusion is not None:
+            name = f"{row.method}, k = {row.n_clusters}" if len(ks) > 1 else row.method
+            same = sum(other == name or other.startswith(f"{name} (") for other in fusions)
+            fusions[f"{name} ({same + 1})" if same else name] = fusion
     return Comparison(tuple(row for row, _ in tried), fusions)
 
 

@@ -192,7 +192,7 @@ def write_report(results: Any, path: str | os.PathLike[str], **settings: Any) ->
 
     Parameters
     ----------
-    results : Fusion, dict or list of Fusion, or dict from :func:`summarize`
+    results : Fusion, dict or list of Fusion, Comparison, or dict from :func:`summarize`
         What the page is about.
     path : path
         Where to write it; its folder must exist.

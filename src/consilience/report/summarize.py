@@ -20,7 +20,7 @@ from consilience._sklearn import Interval, check_parameter
 from consilience._values import counted
 from consilience.diagnostics import base_agreement, cluster_flow, consensus_map, missing_patterns
 from consilience.diagnostics._counts import Rows, adjusted_information, joint_rows, label_counts, to_plain
-from consilience.fusion import Fusion
+from consilience.fusion import Comparison, Fusion
 from consilience.partitions import Partitions
 from consilience.report._instances import list_instances
 
@@ -38,7 +38,7 @@ _LONGEST_PARAMETER = 120
 
 
 def summarize(
-    results: Fusion | Mapping[Any, Fusion] | Sequence[Fusion],
+    results: Fusion | Comparison | Mapping[Any, Fusion] | Sequence[Fusion],
     *,
     title: str | None = None,
     command: str | None = None,
@@ -51,9 +51,10 @@ def summarize(
 
     Parameters
     ----------
-    results : Fusion, or dict or list of Fusion
+    results : Fusion, dict or list of Fusion, or Comparison
         One result, or several of the same instances: other methods, or other numbers of clusters. The first
-        is the main one. The keys of a dict name them.
+        is the main one. The keys of a dict name them. What :func:`consilience.compare` returns also has their
+        stability and the seconds they took.
     title : str, optional
         Heading of the page.
     command : str, optional
@@ -82,7 +83,8 @@ def summarize(
     check_parameter(
         "listed", listed, Interval(Integral, 1, None, closed="left"), "summarize", hint="use 2000"
     )
-    fusions = _named(results)
+    fusions = _named(results.fusions if isinstance(results, Comparison) else results)
+    compared = [row for row in results.rows if not row.error] if isinstance(results, Comparison) else []
     tables: list[Partitions] = []
     for fusion in fusions.values():
         if not any(_same(fusion.partitions, table) for table in tables):
@@ -97,6 +99,10 @@ def summarize(
     main = next(iter(fusions.values()))
     for entry, fusion in zip(plain_results, fusions.values(), strict=True):
         entry["with_first"] = _similarity(main, fusion)
+        entry["compared"] = None
+    for entry, row in zip(plain_results, compared, strict=False):
+        numbers = {"agreement": row.agreement, "stability": row.stability, "seconds": row.seconds}
+        entry["compared"] = {name: to_plain(value) for name, value in numbers.items()}
     if created is None or isinstance(created, datetime):
         created = (created or datetime.now().astimezone()).isoformat(timespec="seconds")
     return {

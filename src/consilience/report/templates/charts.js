@@ -435,12 +435,12 @@ const charts = {
           "text",
           {
             x: place,
-            y: 16,
+            y: r % 2 ? 28 : 13, // neighbours on two lines: names may be wider than the distance of columns
             "text-anchor": anchor,
             class: r === state.result ? "value" : "",
             tip: entry.name,
           },
-          cut(entry.name, Math.max(Math.floor(full / n / 7), 6)),
+          cut(entry.name, Math.max(Math.floor((1.2 * full) / (n - 1) / 7), 6)),
         ),
       );
       places[r].forEach((at, c) => {
