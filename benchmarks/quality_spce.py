@@ -8,14 +8,17 @@ authors do. No parameter is chosen with the labels of a set: a row has one theta
 """
 
 import argparse
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.quality_pce import show
 from consilience import PCE, SPCE, Partitions, datasets
 from consilience.consensus.spce import _between_components, spce
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
+from consilience.missing import drop_labels
 
 # Number of clusters and base clusterings a run.
 COMPLETE = {
@@ -86,6 +89,35 @@ def finishes(n_runs):
         }
 
 
+def giants(n_runs):
+    """When the warning about a giant made by gaps is given, and what SPCE and PCE are worth there."""
+    yield _giants("complete pools", draws(COMPLETE, n_runs))
+    yield _giants("incomplete pools", draws(PARTIAL, n_runs))
+    for share in (0.05, 0.1, 0.2, 0.4):
+        removed = (
+            (name, y, c, drop_labels(base, share, random_state=0))
+            for name, y, c, base in draws(COMPLETE, n_runs)
+        )
+        yield _giants(f"complete pools, {share:.0%} removed", removed)
+
+
+def _giants(title, tables):
+    scores = {True: [], False: []}
+    for _, y, c, base in tables:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            labels = spce_with()(c).fit_predict(base)
+        warned = any(str(said.message).startswith("SPCE put") for said in caught)
+        other = PCE(c, unobserved="largest", random_state=0).fit_predict(base)
+        scores[warned].append((accuracy_score(y, labels), accuracy_score(y, other)))
+    cells = {
+        warned: "SPCE {:.3f}, PCE {:.3f}".format(*np.mean(pairs, axis=0)) if pairs else "-"
+        for warned, pairs in scores.items()
+    }
+    runs = f"{len(scores[True])} of {len(scores[True]) + len(scores[False])}"
+    return {"tables": title, "warned": runs, "ACC where warned": cells[True], "ACC elsewhere": cells[False]}
+
+
 def average_linkage(sums, pairs, n_clusters):
     """Merge the two groups of highest mean similarity until `n_clusters` are left."""
     labels = np.arange(len(sums))
@@ -119,6 +151,7 @@ def main():
     show("theta, incomplete pools, ACC/NMI(max)", table(PARTIAL, n_runs, thetas | others))
     show("Ablations, ACC/NMI(max)", table(COMPLETE, n_runs, ablations))
     show("Too many components, ACC/NMI(max)", finishes(n_runs))
+    show("Giants made by gaps", giants(n_runs))
 
 
 if __name__ == "__main__":

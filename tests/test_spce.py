@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience import PCE, SPCE, Partitions, datasets
 from consilience.consensus import spce as module
-from consilience.consensus.spce import _update_alpha, _update_pairs, coassociation, spce
+from consilience.consensus.spce import _adjusted_rand, _update_alpha, _update_pairs, coassociation, spce
 from consilience.core import laplacian
 from consilience.core.laplacian import components, embed
 from consilience.core.pairs import agreeing_pairs, sum_over_bases
@@ -126,6 +126,22 @@ def test_equals_plain_version(weighting, theta, missing, seed):
     assert_allclose(fast.alpha, slow.alpha, atol=1e-6)
     assert_allclose(learned(fast, inverse), slow.s, atol=1e-6)
     assert_allclose(fast.objective, slow.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.2])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_equals_plain_version_where_eigenvectors_are_searched(theta, missing, monkeypatch):
+    monkeypatch.setattr(laplacian, "_DENSE", 0)
+    _, base = planted(220, 7, 4, noise=0.3, missing=missing, seed=0)
+    slow = plain_spce(base, 4, theta=theta)
+    fast, inverse = solve(base, 4, theta=theta)
+    assert len(fast.components) > 150
+    assert fast.margin > 0
+    assert fast.n_iter == len(slow.steps)
+    assert fast.n_components == slow.n_components
+    assert adjusted_rand_score(fast.components[inverse], slow.components) == 1.0
+    assert_allclose(fast.alpha, slow.alpha, atol=1e-9)
+    assert_allclose(learned(fast, inverse), slow.s, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -261,6 +277,43 @@ def test_partial_labels(missing):
     model = SPCE(3, random_state=0).fit(base)
     assert adjusted_rand_score(truth, model.labels_) > 0.8
     assert adjusted_rand_score(model.predict(base), model.labels_) > 0.8
+
+
+@pytest.mark.parametrize(("n_bases", "missing"), [(6, 0.1), (12, 0.3)])
+def test_a_giant_made_by_gaps_is_called_so(n_bases, missing):
+    truth, base = planted(600, n_bases, 6, noise=0.3, missing=missing, seed=0)
+    with pytest.warns(ConvergenceWarning, match=r"SPCE put 9\d% .* Hint: use PCE, DAL or fuse"):
+        model = SPCE(6, random_state=0).fit(base)
+    assert adjusted_rand_score(truth, model.labels_) < 0.1
+    assert adjusted_rand_score(truth, PCE(6, random_state=0).fit_predict(base)) > 0.9
+
+
+@pytest.mark.parametrize(("noise", "missing"), [(0.05, 0.1), (0.2, 0.5), (0.3, 0.1)])
+def test_good_answers_with_gaps_are_not_called_giants(noise, missing):
+    truth, base = planted(600, 12, 6, noise=noise, missing=missing, seed=0)
+    assert adjusted_rand_score(truth, SPCE(6, random_state=0).fit_predict(base)) > 0.9  # warnings are errors
+
+
+@pytest.mark.data
+def test_a_true_giant_is_no_reason_to_warn(data_folder):
+    # Two thirds of Lung are one class: also with a fifth of the labels removed, that is no fault.
+    pool = datasets.load("pool_Zhou_Lung")
+    base = pool.labels[:, :20].astype(int)
+    base[np.random.default_rng(0).random(base.shape) < 0.2] = -1
+    labels = SPCE(5, random_state=0).fit_predict(base)
+    assert np.bincount(labels).max() > 0.6 * len(labels)
+    assert accuracy_score(pool.y, labels) > 0.85
+
+
+def test_nearness_is_the_adjusted_rand_index_of_what_both_saw():
+    _, base = planted(200, 4, 3, noise=0.3, missing=0.3, seed=0)
+    rows = Partitions.of(base, unobserved="keep").compact().take_seen()
+    codes, counts, _ = rows.distinct
+    found = _adjusted_rand(codes, rows.offsets, counts.astype(float))
+    for i in range(4):
+        for j in range(4):
+            both = (base[:, i] >= 0) & (base[:, j] >= 0)
+            assert found[i, j] == pytest.approx(adjusted_rand_score(base[both, i], base[both, j]))
 
 
 def test_pairs_never_seen_together_are_undetermined():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +22,7 @@ from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.laplacian import Embedding, components, embed
 from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, sum_over_bases
 from consilience.core.spectral import leading_eigenpairs
-from consilience.core.tables import scatter
+from consilience.core.tables import contingency, scatter
 from consilience.partitions import Partitions
 
 # A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.
@@ -29,8 +31,8 @@ _STEPS_A_STAGE = 5
 # A base clustering equal to the consensus has distance zero, and its weight 1 / alpha would be infinite.
 _LEAST_ALPHA = 1e-6
 _PAIRS_A_BLOCK = 2**15
-# Eigenproblems are solved densely, on a few matrices of rows x rows: two minutes a fit here.
-_MAX_ROWS = 5_000
+# Pairs of rows are held, some eighty bytes each: 2 GB and a minute or two a fit here.
+_MAX_ROWS = 10_000
 
 
 class SPCEResult(NamedTuple):
@@ -74,14 +76,13 @@ def spce(
     `max_iter` limits the steps of the last stage; the others have five.
 
     Cost: a step is a pass over agreeing pairs of distinct rows, pairs x (c + m / 8), and, where S has fewer
-    than c components, two Cholesky factorisations of the size of each.
+    than c components, about ten products of S with c vectors.
     """
     w = counts.astype(float)
     n, m = w.sum(), codes.shape[1]
     pairs = agreeing_pairs(codes)
     both = 2.0 * w[pairs.left] * w[pairs.right]  # instance pairs, in both orders
-    agreements, together = sum_over_bases(pairs, np.ones(m))
-    s = agreements / together
+    s = np.divide(*sum_over_bases(pairs, np.ones(m)))
     alpha, rho, margin = np.full(m, 1.0 / m), 1.0, np.inf
     parts = components(pairs.left, pairs.right, s, len(w))
     z = embed(pairs.left, pairs.right, s, w, parts, n_clusters)
@@ -97,7 +98,7 @@ def spce(
             parts = components(pairs.left, pairs.right, s, len(w))
             # With more components than clusters, the embedding before the last one is kept.
             if parts.n_components <= n_clusters:
-                z = embed(pairs.left, pairs.right, s, w, parts, n_clusters)
+                z = embed(pairs.left, pairs.right, s, w, parts, n_clusters, start=z.h)
                 margin = min(margin, z.margin)
             alpha = _update_alpha(distances)
             fit = float(np.sum(distances / alpha))
@@ -209,6 +210,53 @@ def coassociation(result: SPCEResult, n_rows: int) -> sp.csr_array:
     return sp.csr_array((np.concatenate([s, s, np.ones(n_rows)]), places), shape=(n_rows, n_rows))
 
 
+def _warn_giant(known: Partitions, labels: np.ndarray, n_clusters: int) -> None:
+    """With gaps, a cluster may swallow nearly everything, as pairs seen together a few times form chains.
+
+    The sign: more than nine tenths of the instances in one cluster, and an answer that is less than half as
+    near to the base clusterings as they are to each other. Complete tables have no such chains and are not
+    judged.
+    """
+    rows = known.distinct
+    m = rows.codes.shape[1]
+    if n_clusters == 1 or m == 1 or (rows.codes >= 0).all():
+        return
+    share = np.bincount(labels, rows.counts).max() / rows.counts.sum()
+    nearness = _adjusted_rand(
+        np.column_stack([rows.codes, labels]).astype(rows.codes.dtype),
+        np.append(known.offsets, known.offsets[-1] + n_clusters),
+        rows.counts.astype(float),
+    )
+    to_bases = nearness[-1, :-1].mean()
+    among_bases = nearness[:-1, :-1][np.triu_indices(m, 1)].mean()
+    if share > 0.9 and to_bases < 0.5 * among_bases:
+        warnings.warn(
+            f"SPCE put {share:.0%} of the instances into one cluster, against the base clusterings: the mean "
+            f"adjusted Rand index of the answer with them is {to_bases:.2f}, theirs with each other "
+            f"{among_bases:.2f}. Where labels are missing, pairs that were seen together a few times only "
+            "can chain everything together. Hint: use PCE, DAL or fuse for tables with gaps.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _adjusted_rand(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Adjusted Rand index of every two columns over the instances that both saw; zero where undefined."""
+    starts = offsets[:-1]
+    shared = contingency(codes, offsets, weights)
+    sizes = np.add.reduceat(shared, starts, axis=1)  # members of a cluster that the other column saw
+    in_both = np.add.reduceat(np.add.reduceat(_pairs_among(shared), starts, axis=0), starts, axis=1)
+    in_one = np.add.reduceat(_pairs_among(sizes), starts, axis=0)
+    in_all = _pairs_among(np.add.reduceat(sizes, starts, axis=0))
+    chance = np.divide(in_one * in_one.T, in_all, out=np.zeros_like(in_all), where=in_all > 0)
+    most = (in_one + in_one.T) / 2.0
+    return np.divide(in_both - chance, most - chance, out=np.zeros_like(most), where=most > chance)
+
+
+def _pairs_among(members: np.ndarray) -> np.ndarray:
+    return members * (members - 1.0) / 2.0
+
+
 class SPCE(LabelsMixin, BaseEstimator):
     """Self-paced clustering ensemble: a learned co-association graph whose components are the clusters.
 
@@ -217,7 +265,7 @@ class SPCE(LabelsMixin, BaseEstimator):
     connected components. Base clusterings near the learned graph count more. Use it for ensembles of
     moderate size whose clusters may have very unequal sizes and unequal numbers in the base clusterings.
     Prefer :class:`PCE` when clusters are many and the base clusterings uncertain (the components then tend
-    to be one giant and crumbs), when much is missing, and above some thousand distinct label rows.
+    to be one giant and crumbs), when labels are missing, and above some thousand distinct label rows.
 
     Parameters
     ----------
@@ -283,7 +331,12 @@ class SPCE(LabelsMixin, BaseEstimator):
     `n_clusters` clusters come out; missing labels are allowed: a base clustering has an opinion about a
     pair only if it saw both, and a pair that none saw together is undetermined.
 
-    Tables with more than 5000 distinct label rows are refused: the eigenproblem is dense.
+    With missing labels, a :class:`~sklearn.exceptions.ConvergenceWarning` says so where one cluster took more
+    than nine tenths of the instances and the answer is less than half as near to the base clusterings as
+    they are to each other (mean adjusted Rand index).
+
+    Tables with more than 10000 distinct label rows are refused: all pairs of them that agree somewhere are
+    held in memory.
 
     References
     ----------
@@ -366,6 +419,7 @@ class SPCE(LabelsMixin, BaseEstimator):
             )
             found = _finish(result, known, c, rng)
         labels = np.argsort(by_size(found, rows.counts, c))[found]
+        _warn_giant(known, labels, c)
         self._answer(partitions, known, labels, c)
         self.weights_ = per_column(partitions, (1.0 / result.alpha) / np.sum(1.0 / result.alpha))
         self.n_components_ = result.n_components

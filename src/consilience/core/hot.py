@@ -305,6 +305,7 @@ def learn_pairs(  # type: ignore[no-untyped-def]
     """
     n_bytes = agree.shape[1]
     width = embedding.shape[1]
+    level = threshold * threshold
     nonzero = 0.0
     for e in range(len(left)):
         p, q = left[e], right[e]
@@ -317,22 +318,69 @@ def learn_pairs(  # type: ignore[no-untyped-def]
         for b in range(n_bytes):
             t += table[b, agree[e, b]]
             a += table[b, seen[p, b] & seen[q, b]]
-        distance = spread[p] + spread[q]
-        for d in range(width):
-            gap = embedding[p, d] - embedding[q, d]
-            distance += gap * gap
         weight = pace[e] * pace[e]
-        value = min((t - rho * distance / (2.0 * weight)) / a, 1.0)
-        if value < threshold / (pace[e] * np.sqrt(a)) or value <= 0.0:
-            value = 0.0
-        else:
-            nonzero += both
+        value = 0.0
+        if t * t * weight >= level * a:  # a distance would only lower the value: most pairs need none
+            distance = spread[p] + spread[q]
+            for d in range(width):
+                gap = embedding[p, d] - embedding[q, d]
+                distance += gap * gap
+            value = min((2.0 * weight * t - rho * distance) / (2.0 * weight * a), 1.0)
+            if value <= 0.0 or value * value * weight * a < level:
+                value = 0.0
         s[e] = value
         weight *= both
         for b in range(n_bytes):
             by_agree[b, agree[e, b]] += weight * (1.0 - 2.0 * value)
-            by_seen[b, seen[p, b] & seen[q, b]] += weight * value * value
+        if value > 0.0:
+            nonzero += both
+            for b in range(n_bytes):
+                by_seen[b, seen[p, b] & seen[q, b]] += weight * value * value
     return nonzero
+
+
+@_compiled
+def link(left, right, s, counts, root, starts, others, weights, diagonal):  # type: ignore[no-untyped-def]
+    """Upper half of the quotient Laplacian of the pairs with ``s > 0``; returns how many there are.
+
+    Those of row ``p`` are ``starts[p]`` to ``starts[p + 1]``: their columns are in ``others`` and the entries
+    without their sign, ``s sqrt(w_p w_q)``, in ``weights``. ``root`` is the square root of ``counts``;
+    ``diagonal`` must be zero before.
+    """
+    kept, row = 0, 0
+    for e in range(len(left)):
+        p, q = left[e], right[e]
+        while row <= p:
+            starts[row] = kept
+            row += 1
+        if s[e] > 0.0:
+            others[kept] = q
+            weights[kept] = s[e] * root[p] * root[q]
+            diagonal[p] += s[e] * counts[q]
+            diagonal[q] += s[e] * counts[p]
+            kept += 1
+    starts[row:] = kept
+    return kept
+
+
+@_compiled
+def multiply(starts, others, weights, diagonal, x, out):  # type: ignore[no-untyped-def]
+    """``out = laplacian @ x`` of what `link` made."""
+    n_rows, width = x.shape
+    mine, total = np.empty(width), np.empty(width)
+    for p in range(n_rows):
+        for d in range(width):
+            out[p, d] = diagonal[p] * x[p, d]
+    for p in range(n_rows):
+        for d in range(width):
+            mine[d], total[d] = x[p, d], 0.0
+        for e in range(starts[p], starts[p + 1]):
+            q, weight = others[e], weights[e]
+            for d in range(width):
+                total[d] += weight * x[q, d]
+                out[q, d] -= weight * mine[d]
+        for d in range(width):
+            out[p, d] -= total[d]
 
 
 @_compiled
@@ -355,3 +403,51 @@ def join(left, right, s, parent):  # type: ignore[no-untyped-def]
                 parent[p] = q
     for p in range(len(parent)):
         parent[p] = parent[parent[p]]  # lower rows are already at their root
+
+
+@_compiled
+def smallest(table, bias, out):  # type: ignore[no-untyped-def]
+    """Columns of the smallest entries of ``bias - 2 table`` in every row, as many as `out` has, ascending."""
+    k = out.shape[1]
+    best = np.empty(k, dtype=table.dtype)
+    for p in range(table.shape[0]):
+        found = 0
+        for q in range(table.shape[1]):
+            value = bias[q] - 2 * table[p, q]
+            if found < k:
+                place = found
+                found += 1
+            elif value < best[k - 1]:
+                place = k - 1
+            else:
+                continue
+            while place > 0 and best[place - 1] > value:
+                best[place] = best[place - 1]
+                out[p, place] = out[p, place - 1]
+                place -= 1
+            best[place] = value
+            out[p, place] = q
+
+
+@_compiled
+def agree(codes, pointers, others, out):  # type: ignore[no-untyped-def]
+    """``out[i, e]``: whether base i has both rows of pair e in one cluster; row p is in a pair with each of
+    ``others[pointers[p] : pointers[p + 1]]``."""
+    for p in range(len(pointers) - 1):
+        for e in range(pointers[p], pointers[p + 1]):
+            q = others[e]
+            for i in range(codes.shape[1]):
+                out[i, e] = codes[p, i] == codes[q, i]
+
+
+@_compiled
+def largest(scores, offsets, out):  # type: ignore[no-untyped-def]
+    """``out[p, i]``: place of the largest score in ``offsets[i]..offsets[i + 1]``, the first of equals."""
+    for p in range(scores.shape[0]):
+        for i in range(len(offsets) - 1):
+            start = offsets[i]
+            best = start
+            for j in range(start + 1, offsets[i + 1]):
+                if scores[p, j] > scores[p, best]:
+                    best = j
+            out[p, i] = best - start

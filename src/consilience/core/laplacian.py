@@ -11,12 +11,25 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from consilience.core import hot
 
-# Up to this size a dense eigenproblem is at least as fast as inverse iteration with its two factorisations.
+# Up to this number of rows a dense eigenproblem is as fast as iterating.
 _DENSE = 400
+# Vectors beyond those asked for, at least. They start at random and must converge as well, roughly: a vector
+# that the start lacks, or another copy of a repeated eigenvalue, shows in them.
+_GUARDS = 3
+# With fewer, a crowd of nearly equal eigenvalues next to a single one that is asked for takes long to part.
+_LEAST_BLOCK = 8
+# Blocks of vectors that the search keeps before it goes on with the best two.
+_ROOM = 6
+# From an exact start, the others would be done before the guards could turn anywhere.
+_LEAST_STEPS = 5
+_MAX_STEPS = 80
+# Largest angle between the space that is found and the exact one, as far as residuals tell.
+_ANGLE = 1e-8
+# Residuals are not computed better than this, times the largest diagonal entry.
+_ROUND_OFF = 1e-14
 
 
 class Components(NamedTuple):
@@ -45,22 +58,46 @@ def components(left: np.ndarray, right: np.ndarray, s: np.ndarray, n_rows: int) 
     return Components(len(roots), labels)
 
 
+class Links(NamedTuple):
+    """The quotient Laplacian: its diagonal, and the negated entries above it, row by row."""
+
+    starts: np.ndarray
+    others: np.ndarray  # columns; those of row p are starts[p] to starts[p + 1]
+    weights: np.ndarray
+    diagonal: np.ndarray
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        out = np.empty_like(x)
+        hot.multiply(*self, x, out)
+        return out
+
+
 def embed(
-    left: np.ndarray, right: np.ndarray, s: np.ndarray, counts: np.ndarray, parts: Components, k: int
+    left: np.ndarray,
+    right: np.ndarray,
+    s: np.ndarray,
+    counts: np.ndarray,
+    parts: Components,
+    k: int,
+    start: np.ndarray | None = None,
 ) -> Embedding:
-    """Eigenvectors of the k smallest Laplacian eigenvalues of the instances, exactly, component by component.
+    """Eigenvectors of the k smallest Laplacian eigenvalues of the instances.
 
     The null space is known: one indicator per component. Only where there are fewer than `k` of them is there
-    an eigenproblem, and then one per component. With more than `k` components the null space is larger than
-    what is asked for and any choice is as good: zero is returned, which is as constant on components as any.
+    an eigenproblem. With more than `k` components the null space is larger than what is asked for and any
+    choice is as good: zero is returned, which is as constant on components as any. `start` may be the ``h``
+    of a similar graph; it saves time only.
 
     The margin is how far the k-th eigenvalue is from cutting the eigenvectors inside one node in two. Only
     then (zero or below) would an n x n solver treat equal instances differently, in a way that depends on the
     solver; here all of them get the average.
+
+    Cost: pairs x k for each of about ten steps of a search; see `_search`.
     """
     n_rows, n_found = len(counts), parts.n_components
-    degrees = counts + np.bincount(left, s * counts[right], n_rows)
-    degrees += np.bincount(right, s * counts[left], n_rows)
+    root = np.sqrt(counts)
+    links = _links(left, right, s, counts, root)
+    degrees = links.diagonal + counts
     repeated = np.flatnonzero(counts > 1)
     least = float(degrees[repeated].min()) if len(repeated) else np.inf
     h, spread = np.zeros((n_rows, k)), np.zeros(n_rows)
@@ -70,18 +107,22 @@ def embed(
     h[np.arange(n_rows), parts.labels] = 1.0 / np.sqrt(sizes[parts.labels])
     if n_found == k:
         return Embedding(h, spread, least)
-    values, columns = [np.empty(0)], []
-    for part, rows, matrix in _blocks(left, right, s, counts, degrees, parts):
-        found, inside = _above_zero(matrix, np.sqrt(counts[rows] / sizes[part]), k - n_found)
-        values.append(found)
-        columns += [(rows, column / np.sqrt(counts[rows])) for column in inside.T]
-    taken, margin = _smallest(np.concatenate(values), degrees[repeated], counts[repeated] - 1, k - n_found)
-    for d, which in enumerate(taken[: len(columns)].nonzero()[0], start=n_found):
-        rows, column = columns[which]
-        h[rows, d] = column
+    null = (h[:, :n_found] * root[:, None]).T
+    start = np.empty((n_rows, 0)) if start is None else start * root[:, None]
+    values, vectors = _above_zero(links, parts, null, k - n_found, start)
+    taken, margin = _smallest(values, degrees[repeated], counts[repeated] - 1, k - n_found)
+    between = vectors[:, taken[: len(values)] > 0] / root[:, None]
+    h[:, n_found : n_found + between.shape[1]] = between
     # Each of the w - 1 vectors inside a node adds the same on average, 1 / w.
-    spread[repeated] = taken[len(columns) :] / counts[repeated]
+    spread[repeated] = taken[len(values) :] / counts[repeated]
     return Embedding(h, spread, margin)
+
+
+def _links(left: np.ndarray, right: np.ndarray, s: np.ndarray, counts: np.ndarray, root: np.ndarray) -> Links:
+    starts = np.empty(len(counts) + 1, dtype=np.int64)
+    others, weights, diagonal = np.empty_like(right), np.empty(len(s)), np.zeros(len(counts))
+    kept = hot.link(left, right, s, counts, root, starts, others, weights, diagonal)
+    return Links(starts, others[:kept], weights[:kept], diagonal)
 
 
 def _smallest(
@@ -103,45 +144,43 @@ def _smallest(
     return taken, float(min(margin, following - np.max(values[nodes & (taken > 0)], initial=-np.inf)))
 
 
-def _blocks(left, right, s, counts, degrees, parts):  # type: ignore[no-untyped-def]
-    """Quotient Laplacian of every component of more than one row: its number, rows and dense matrix."""
-    linked = s > 0
-    left, right, s = left[linked], right[linked], s[linked]
-    root = np.sqrt(counts)
-    off = -s * root[left] * root[right]
-    owner = parts.labels[left]
-    order = np.argsort(owner, kind="stable")
-    ends = np.cumsum(np.bincount(owner, minlength=parts.n_components))
-    place = np.empty(len(counts), dtype=np.int64)
-    for part, end in enumerate(ends):
-        rows = np.flatnonzero(parts.labels == part)
-        if len(rows) == 1:
-            continue
-        mine = order[(ends[part - 1] if part else 0) : end]
-        place[rows] = np.arange(len(rows))
-        matrix = np.zeros((len(rows), len(rows)))
-        # Both halves: the factorisations read one of them, the products all.
-        matrix[place[left[mine]], place[right[mine]]] = off[mine]
-        matrix[place[right[mine]], place[left[mine]]] = off[mine]
-        np.fill_diagonal(matrix, degrees[rows] - counts[rows])
-        yield part, rows, matrix
-
-
-def _above_zero(matrix: np.ndarray, null: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k smallest nonzero eigenvalues of a connected Laplacian (all, if fewer) and their eigenvectors.
-
-    Large matrices by inverse iteration on a Cholesky factor. Such an iteration can miss copies of a repeated
-    eigenvalue, so a second factorisation counts: with the found vectors lifted away, nothing may be left
-    below the largest of them. Where it fails, the dense solver decides.
-    """
-    n = len(matrix)
-    k = min(k, n - 1)
-    if n > _DENSE and 10 * k < n:
-        found = _inversely(matrix, null, k)
+def _above_zero(
+    links: Links, parts: Components, null: np.ndarray, k: int, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k smallest nonzero eigenvalues of the quotient Laplacian (all, if fewer) and their eigenvectors."""
+    n, block = len(links.diagonal), _block(k)
+    # With a wide block the small eigenproblems of the search grow as large as the one that they replace.
+    if n > _DENSE and 2 * _ROOM * block < n - len(null):
+        found = _search(links, null, k, start)
         if found is not None:
             return found
-    values, vectors = _dense(matrix, k + 1)
-    return values[1:], vectors[:, 1:]
+    return _by_component(links, parts, k)
+
+
+def _by_component(links: Links, parts: Components, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every component by a dense solver: its first eigenvalue is the zero."""
+    n = len(links.diagonal)
+    owner = np.repeat(np.arange(n), np.diff(links.starts))
+    values, vectors = [np.empty(0)], [np.empty((n, 0))]
+    members, inner = (_grouped(part, parts.n_components) for part in (parts.labels, parts.labels[owner]))
+    for rows, mine in zip(members, inner, strict=True):
+        if len(rows) == 1:
+            continue
+        place = np.searchsorted(rows, owner[mine]), np.searchsorted(rows, links.others[mine])
+        matrix = np.diag(links.diagonal[rows])
+        matrix[place] = matrix[place[::-1]] = -links.weights[mine]
+        found, inside = _dense(matrix, min(k + 1, len(rows)))
+        values.append(found[1:])
+        vectors.append(np.zeros((n, len(found) - 1)))
+        vectors[-1][rows] = inside[:, 1:]
+    order = np.argsort(np.concatenate(values), kind="stable")[:k]
+    return np.concatenate(values)[order], np.hstack(vectors)[:, order]
+
+
+def _grouped(labels: np.ndarray, n_labels: int) -> list[np.ndarray]:
+    """Where each label occurs."""
+    ends = np.cumsum(np.bincount(labels, minlength=n_labels))
+    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
 
 
 def _dense(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -152,26 +191,90 @@ def _dense(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors
 
 
-def _inversely(matrix: np.ndarray, null: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray] | None:
-    n = len(matrix)
-    scale = float(np.diag(matrix).max())
-    lifted = matrix + scale * np.outer(null, null)
-    try:
-        factor = linalg.cholesky(lifted, lower=True, check_finite=False)
-        inverse = LinearOperator((n, n), lambda x: linalg.cho_solve((factor, True), x, check_finite=False))
-        start = np.random.RandomState(0).standard_normal(n)
-        # One more than asked for: its eigenvalue says where to count.
-        inverted, vectors = eigsh(inverse, k=k + 1, which="LA", v0=start - null * (null @ start), tol=1e-13)
-        values = 1.0 / inverted[::-1]
-        vectors = vectors[:, ::-1]
-        # Halfway to the next eigenvalue; below a cluster that k cuts in two, any choice is as good.
-        bound = 0.5 * (values[k - 1] + values[k])
-        if not values[k] - values[k - 1] > 1e-9 * values[k]:
-            return None
-        inside = vectors[:, :k]
-        lifted += (2.0 * scale) * inside @ inside.T
-        lifted[np.diag_indices(n)] -= bound
-        linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
-    except (linalg.LinAlgError, ArpackError):
-        return None
-    return values[:k], inside
+def _block(k: int) -> int:
+    # The compiled product works on four columns at once.
+    return max(_LEAST_BLOCK, -(-(k + _GUARDS) // 4) * 4)
+
+
+def _search(
+    links: Links, null: np.ndarray, k: int, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The k smallest eigenpairs orthogonal to `null`, by Davidson's method; None where it does not converge.
+
+    A space grows by the residuals of its best vectors, each divided by the diagonal less its eigenvalue. This
+    suits the matrix: apart from the few vectors that tell clusters apart, which the space soon contains,
+    links are weak beside the diagonal. The first vectors are `start` and random ones.
+
+    Done when the residuals of the k vectors are small beside the gap above the k-th value. That is the angle
+    to the exact space, if the gap is true: so the vector above the gap must have settled as well. It comes
+    from random ones, whose part in an eigenvector that the others miss grows with every step.
+    """
+    n, block = len(links.diagonal), _block(k)
+    first = _first_vectors(links, null, k, start)
+    bottom = len(null)  # the null space comes first: new vectors are made orthogonal to all at once
+    room = bottom + _ROOM * block
+    basis, images, projected = np.empty((room, n)), np.empty((room, n)), np.empty((room, room))
+    basis[:bottom] = null
+    diagonal = links.diagonal[:, None]
+    # Where the diagonal meets the eigenvalue, the division would let single rows take over.
+    least = 0.1 * np.where(diagonal > 0, diagonal, 1.0)
+    end, new = bottom, first
+    for step in range(1, _MAX_STEPS + 1):
+        size, end = end, end + new.shape[1]
+        image = links @ new
+        basis[size:end], images[size:end] = new.T, image.T
+        projected[bottom:end, size:end] = basis[bottom:end] @ image
+        projected[size:end, bottom:size] = projected[bottom:size, size:end].T
+        values, rotation = np.linalg.eigh(projected[bottom:end, bottom:end])
+        values, best = values[:block], rotation[:, :block]
+        vectors = basis[bottom:end].T @ best
+        residuals = images[bottom:end].T @ best - vectors * values
+        lengths = np.sqrt(np.einsum("pd,pd->d", residuals, residuals))
+        gap, round_off = values[k] - values[k - 1], _ROUND_OFF * diagonal.max()
+        settled = lengths <= np.maximum(np.where(np.arange(block) < k, _ANGLE, 0.1) * gap, round_off)
+        settled[k:] &= step >= _LEAST_STEPS
+        if settled[: k + 1].all():
+            return values[:k], vectors[:, :k]
+        if end + block > room:
+            end = _restart(basis, images, projected, rotation[:, : 2 * block], bottom, end)
+        moving = ~settled
+        new = residuals[:, moving] / np.maximum(np.abs(diagonal - values[moving]), least)
+        new = _orthonormal(new, basis[:end])
+        if not new.shape[1]:
+            break
+    return None
+
+
+def _first_vectors(links: Links, null: np.ndarray, k: int, start: np.ndarray) -> np.ndarray:
+    """The best k combinations of `start`, and random ones beside them: what settles above the gap must come
+    from these."""
+    given = _orthonormal(start, null)
+    if given.shape[1] > k:
+        given = given @ np.linalg.eigh(given.T @ (links @ given))[1][:, :k]
+    random = np.random.RandomState(0).standard_normal((len(start), _block(k) - given.shape[1]))
+    return np.hstack([given, _orthonormal(random, np.vstack([null, given.T]))])
+
+
+def _restart(
+    basis: np.ndarray, images: np.ndarray, projected: np.ndarray, kept: np.ndarray, bottom: int, end: int
+) -> int:
+    """Go on with the combinations `kept` of the basis alone; returns where the basis ends then."""
+    middle = bottom + kept.shape[1]
+    basis[bottom:middle] = kept.T @ basis[bottom:end]
+    images[bottom:middle] = kept.T @ images[bottom:end]
+    projected[bottom:middle, bottom:middle] = kept.T @ projected[bottom:end, bottom:end] @ kept
+    return middle
+
+
+def _orthonormal(x: np.ndarray, space: np.ndarray) -> np.ndarray:
+    """What `x` adds to the span of the orthonormal rows of `space`, as orthonormal columns."""
+    for _ in range(2):
+        lengths = np.sqrt(np.einsum("pd,pd->d", x, x))
+        x = x[:, lengths > 0] / lengths[lengths > 0]
+        x = x - space.T @ (space @ x)
+        values, rotation = np.linalg.eigh(x.T @ x)
+        new = values > 1e-12
+        x = x @ (rotation[:, new] / np.sqrt(values[new]))
+        if new.any() and values[0] > 0.01:
+            break  # little was cancelled; otherwise twice is enough
+    return x
