@@ -16,8 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from consilience import ACMK, datasets
 from consilience.consensus import _acmk_admm as dense
+from consilience.consensus import _acmk_endings as endings
 from consilience.consensus import _acmk_sparse as sparse
 from consilience.consensus import acmk
+from consilience.core import hot
 from consilience.generate import base_partitions
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
 from tests.oracles import acmk as plain
@@ -254,11 +256,10 @@ def test_dense_solver_holds_no_more_matrices_than_it_says():
 
 
 def solve_sparse(x, base, **options):
-    settings = {
-        "order": 3, "cumulative": False, "n_neighbors": 6, "refine": True, "max_iter": 3,
-        "rng": np.random.RandomState(0), **options,
-    }  # fmt: skip
-    return sparse.acmk_sparse(x, base, **settings)
+    settings = {"order": 3, "cumulative": False, "refine": True, "max_iter": 3, **options}
+    n_neighbors = settings.pop("n_neighbors", 6)
+    order, support = sparse.neighbour_pairs(x, n_neighbors, np.random.RandomState(0))
+    return sparse.acmk_sparse(x[order], base[order], support, **settings)
 
 
 @pytest.mark.parametrize("cumulative", [False, True])
@@ -347,7 +348,54 @@ def test_leading_vectors_equal_a_dense_eigenproblem(monkeypatch, unanimous):
     vectors = sparse.leading_vectors(found.graph, found.codes, found.weights, 4)
     assert_allclose(vectors @ vectors.T, exact @ exact.T, atol=1e-7)
     if unanimous:  # the eigenvalue one four times
-        assert adjusted_rand_score(truth, acmk.final_spectral(vectors, 4, np.random.RandomState(0))) == 1.0
+        labels = endings.final_labels(
+            "spectral", x, found.graph, found.codes, found.weights, 4, np.random.RandomState(0)
+        )
+        assert adjusted_rand_score(truth, labels) == 1.0
+
+
+def test_compiled_search_finds_the_smallest_entries(rng):
+    table, bias = rng.normal(size=(50, 30)), rng.normal(size=30)
+    for kind in (np.float64, np.float32):
+        out = np.empty((50, 8), dtype=np.int64)
+        hot.smallest(table.astype(kind), bias.astype(kind), out)
+        assert_array_equal(out, np.argsort(bias - 2.0 * table, axis=1)[:, :8])
+    few = np.empty((50, 30), dtype=np.int64)
+    hot.smallest(table, bias, few)
+    assert_array_equal(few, np.argsort(bias - 2.0 * table, axis=1))
+
+
+def test_compiled_loops_of_a_step_equal_plain_ones(rng):
+    support = sp.csr_array(rng.random((40, 40)) < 0.2)
+    codes = rng.integers(0, 3, (40, 5))
+    agree = np.empty((5, support.nnz), dtype=bool)
+    hot.agree(codes, support.indptr, support.indices, agree)
+    rows, columns = support.nonzero()
+    assert_array_equal(agree, (codes[rows] == codes[columns]).T)
+    scores, offsets = rng.integers(0, 4, (40, 9)).astype(float), np.array([0, 2, 5, 9])
+    found = np.empty((40, 3), dtype=np.int32)
+    hot.largest(scores, offsets, found)
+    expected = [scores[:, lo:hi].argmax(axis=1) for lo, hi in ((0, 2), (2, 5), (5, 9))]
+    assert_array_equal(found, np.column_stack(expected))
+
+
+@pytest.mark.parametrize("n_neighbors", [3, 7])
+@pytest.mark.parametrize("filter", ["power", "polynomial"])
+def test_what_is_learned_in_the_order_of_cells_is_given_back_in_the_order_of_rows(
+    monkeypatch, n_neighbors, filter
+):
+    monkeypatch.setattr(sparse, "_EXACT_ROWS", 100)  # also for single precision
+    X, _ = make_blobs(400, n_features=5, centers=3, cluster_std=2.5, random_state=0)
+    model = ACMK(3, solver="sparse", filter=filter, n_neighbors=n_neighbors, random_state=0).fit(X)
+    assert (model.graph_ != model.graph_.T).nnz == 0
+    assert model.graph_.has_sorted_indices
+    assert model.graph_.indices.dtype == np.int32
+    together = plain.fused(model.partitions_, model.weights_)
+    rows, columns = model.graph_.nonzero()
+    assert_allclose(model.graph_[rows, columns], together[rows, columns])
+    x = acmk.coordinates(X, np.random.RandomState(0))
+    expected = plain.power_filter(plain.low_pass(model.graph_.toarray()), 3, filter == "polynomial") @ x
+    assert_allclose(model.embedding_, expected, atol=1e-5)
 
 
 def test_lloyd_step_empties_no_cluster():
@@ -356,6 +404,75 @@ def test_lloyd_step_empties_no_cluster():
     refined = sparse._lloyd_step(z, codes, np.array([0, 3, 6]))
     for column in refined.T:
         assert_array_equal(np.unique(column), [0, 1, 2])
+
+
+# --- the endings --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_graph", [np.asarray, sp.csr_array])
+def test_smoothed_consensus_equals_plain_version(as_graph, rng):
+    _, x, base = noisy(60, c=4)
+    graph = solve_sparse(x, base).graph.toarray()
+    vectors = endings.smoothed_consensus(as_graph(graph), base, 4)
+    expected = plain.smoothed_consensus(graph, base, 4, endings._ROUNDS * endings._STEPS)
+    assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-10)
+    assert_allclose(vectors @ vectors.T, expected, atol=1e-6)
+
+
+def test_smoothed_consensus_in_single_precision_spans_the_same(monkeypatch):
+    _, x, base = noisy(60, c=4)
+    graph = solve_sparse(x, base).graph
+    exact = endings.smoothed_consensus(graph, base, 4)
+    monkeypatch.setattr(sparse, "_EXACT_ROWS", 10)
+    found = endings.smoothed_consensus(graph, base, 4)
+    assert not np.array_equal(found, exact)
+    assert_allclose(found @ found.T, exact @ exact.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("final", ["kmeans", "spectral"])
+@pytest.mark.parametrize("as_graph", [sp.csr_array.toarray, sp.csr_array])
+def test_endings_are_fixed_points_of_k_means_no_worse_than_their_start(final, as_graph):
+    _, x, base = noisy(120, c=4)
+    found = solve_sparse(x, base)
+    graph = as_graph(found.graph)
+    z = endings.filtered(graph, x, 3, False)
+    points = (
+        z if final == "kmeans" else endings._unit_rows(endings._cut(graph, found.codes, found.weights, 4))
+    )
+    start = endings.consensus_start(graph, found.codes, 4, np.random.RandomState(0))
+    labels = endings.final_labels(final, z, graph, found.codes, found.weights, 4, np.random.RandomState(0))
+    centres = plain.centres(points, labels)
+    assert_array_equal(labels, euclidean_distances(points, centres).argmin(axis=1))
+    before = np.sum((points - plain.centres(points, start)[start]) ** 2)
+    assert np.sum((points - centres[labels]) ** 2) <= before + 1e-12
+
+
+@pytest.mark.parametrize("final", ["kmeans", "spectral"])
+@pytest.mark.parametrize("as_graph", [sp.csr_array.toarray, sp.csr_array])
+def test_unanimous_base_clusterings_are_the_answer(final, as_graph):
+    truth, x, _ = noisy(150, c=4, spread=1.0)
+    base = np.column_stack([truth] * 5).astype(np.int32)
+    found = solve_sparse(x, base, refine=False)
+    graph, weights = as_graph(found.graph), np.full(5, 0.2)
+    z = endings.filtered(graph, x, 3, False)
+    labels = endings.final_labels(final, z, graph, base, weights, 4, np.random.RandomState(0))
+    assert adjusted_rand_score(truth, labels) == 1.0
+
+
+def test_starts_may_compete_on_a_sample(monkeypatch):
+    X, truth = make_blobs(400, centers=5, cluster_std=0.5, random_state=4)
+    base = base_partitions(X, 5, 10, random_state=0)
+    found = solve_sparse(acmk.coordinates(X, np.random.RandomState(0)), base)
+    monkeypatch.setattr(endings, "_SAMPLE_ROWS", 100)
+    labels = endings.consensus_start(found.graph, found.codes, 5, np.random.RandomState(0))
+    assert adjusted_rand_score(truth, labels) == 1.0
+
+
+def test_k_means_of_few_distinct_points_leaves_no_cluster_empty():
+    points = np.repeat([[0.0, 0.0], [1.0, 0.0]], 5, axis=0)
+    for sample in (points, points[:6]):
+        labels = endings._kmeans(sample, points, 4, init="k-means++", n_init=2, rng=np.random.RandomState(0))
+        assert_array_equal(np.unique(labels), np.arange(4))
 
 
 # --- the estimator ------------------------------------------------------------------------------------------
@@ -436,18 +553,27 @@ def test_a_large_sparse_table_keeps_its_leading_directions(monkeypatch):
     assert adjusted_rand_score(truth, exact.labels_) == 1.0
 
 
-def test_starts_of_the_final_kmeans_may_compete_on_a_sample(monkeypatch):
-    X, truth = make_blobs(400, centers=5, cluster_std=0.5, random_state=4)
-    monkeypatch.setattr(acmk, "_SAMPLE_ROWS", 50)
-    assert adjusted_rand_score(truth, acmk.final_kmeans(X, 5, np.random.RandomState(0))) == 1.0
-
-
 def test_auto_takes_the_dense_solver_where_it_fits():
     X, _ = make_blobs(50, centers=3, random_state=0)
     assert ACMK(3, max_iter=1, random_state=0).fit(X).solver_ == "admm"
     model = ACMK(3, memory_limit=1e-4, random_state=0).fit(X)
     assert model.solver_ == "sparse"
     assert not hasattr(model, "gap_")
+
+
+def test_auto_leaves_the_dense_solver_early_unless_memory_is_granted():
+    X, _ = make_blobs(250, centers=3, random_state=0)
+    assert ACMK(3, random_state=0).fit(X).solver_ == "sparse"
+    for granted in ({"memory_limit": 0.1}, {"solver": "admm"}):
+        assert ACMK(3, max_iter=1, random_state=0, **granted).fit(X).solver_ == "admm"
+
+
+def test_memory_that_the_warning_names_is_enough():
+    X, _ = make_blobs(250, centers=3, random_state=0)
+    with pytest.warns(UserWarning, match="Hint: raise memory_limit to") as caught:
+        ACMK(3, lam=2.0, random_state=0).fit(X)
+    named = float(str(caught[0].message).split("memory_limit to ")[1].split(",")[0])
+    assert ACMK(3, lam=2.0, memory_limit=named, max_iter=1, random_state=0).fit(X).solver_ == "admm"
 
 
 def test_auto_warns_where_it_drops_what_was_set():
@@ -537,12 +663,25 @@ def test_consensus_is_better_than_its_base_clusterings_on_orlraws(data_folder):
         model = ACMK(10, random_state=seed).fit(normalize(data.X))
         assert model.solver_ == "admm"
         found["kmeans"].append(accuracy_score(data.y, model.labels_))
-        vectors = np.linalg.eigh(dense.low_pass(model.graph_))[1][:, -10:]
-        cut = acmk.final_spectral(vectors, 10, np.random.RandomState(seed))
+        learned = (model.embedding_, model.graph_, model.partitions_, model.weights_, 10)
+        cut = endings.final_labels("spectral", *learned, np.random.RandomState(seed))
         found["spectral"].append(accuracy_score(data.y, cut))
         base += [accuracy_score(data.y, labels) for labels in model.initial_partitions_.T]
     assert np.mean(found["kmeans"]) > np.mean(base) + 0.05
     assert np.mean(found["spectral"]) > np.mean(base) + 0.08
+
+
+def test_consensus_is_no_worse_than_the_mean_of_its_runs(data_folder):
+    for name in ("Yale", "orlraws10P", "jaffe", "tr11", "tr31"):
+        data = datasets.load(name)
+        c, gains = len(np.unique(data.y)), []
+        for seed in range(2):
+            model = ACMK(c, solver="sparse", random_state=seed).fit(normalize(data.X))
+            learned = (model.embedding_, model.graph_, model.partitions_, model.weights_, c)
+            cut = endings.final_labels("spectral", *learned, np.random.RandomState(seed))
+            answers = np.column_stack([model.labels_, cut])
+            gains.append(scores(data.y, answers) - scores(data.y, model.initial_partitions_))
+        assert np.mean(gains) > 0, name
 
 
 def test_text_is_refused_with_a_hint():

@@ -204,3 +204,12 @@ def plain_sparse(x, base, *, order, cumulative, mask, n_iter):
         ).x
         w = mask * fused(codes, alpha)
     return codes, alpha, w
+
+
+def smoothed_consensus(w, codes, c, steps):
+    """The projector on N^steps U: U the leading eigenvectors of the co-association, N = D^-1/2 W D^-1/2."""
+    together = fused(codes, np.full(codes.shape[1], 1 / codes.shape[1]))
+    u = np.linalg.eigh(together)[1][:, -c:]
+    normal = 2 * low_pass(w) - np.eye(len(w))
+    basis = np.linalg.qr(matrix_power(normal, steps) @ u)[0]
+    return basis @ basis.T

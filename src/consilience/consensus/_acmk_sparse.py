@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from consilience.core import hot
 from consilience.core.anchors import nearest_anchors
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.discretize import fill_empty_clusters, label_sums
@@ -47,13 +47,12 @@ class SparseResult(NamedTuple):
 def acmk_sparse(
     x: np.ndarray,
     codes: np.ndarray,
+    support: sp.csr_array,
     *,
     order: int,
     cumulative: bool,
-    n_neighbors: int,
     refine: bool,
     max_iter: int,
-    rng: np.random.RandomState,
     progress: Callable[[int, float], None] | None = None,
 ) -> SparseResult:
     r"""Refined base clusterings on a filter that passes between neighbours on which they agree.
@@ -62,22 +61,18 @@ def acmk_sparse(
         \min \; \sum_m \|C^k X - G^{(m)} F^{(m)}\|_F^2, \quad
         W = K \circ \sum_m \alpha_m G^{(m)} G^{(m)T}, \quad C = (I + D^{-1/2} W D^{-1/2}) / 2
 
-    K marks pairs of which one is among the `n_neighbors` nearest of the other, and the pairs (i, i). It is
+    K marks pairs of which one is among the nearest of the other, and the pairs (i, i). It is
     the published problem (6) for large lambda, which ties W to the co-association, on fewer pairs. Steps
     alternate: filter, one Lloyd step of every base clustering, the graph. Nothing proves that the objective
     falls, because the filter changes with the labels; it ends when hardly any label moves.
 
-    Symbols: X -> x; G^(m) -> codes[:, m]; k -> order; W -> graph; alpha -> weights.
-    Cost: a step takes rows x features x (2 x order x n_neighbors + bases x clusters) operations; the search
-    for neighbours, once, about rows^1.5 x features. Memory: a few tables like x; 16 bytes and one more for
-    every base clustering a pair.
+    Symbols: X -> x; G^(m) -> codes[:, m]; K -> support; k -> order; W -> graph; alpha -> weights.
+    Cost: a step takes features x (order x pairs + rows x bases x clusters) operations. Memory: a few tables
+    like x; 16 bytes and one more for every base clustering a pair.
     """
     n_bases = codes.shape[1]
     offsets = np.concatenate([[0], np.cumsum(codes.max(axis=0) + 1)])
     weights = np.full(n_bases, 1.0 / n_bases)
-    x = precise_enough(x)
-    order_of_rows, support = neighbour_pairs(x, n_neighbors, rng)
-    x, codes = x[order_of_rows], codes[order_of_rows]
     graph = _mix(support, _agreements(support, codes), weights)
     objective = []
     for iteration in range(min(max_iter, _MAX_STEPS)):
@@ -94,8 +89,7 @@ def acmk_sparse(
             graph = _mix(support, agree, weights)
         if moved <= _MOVED * codes.size:
             break
-    back = np.argsort(order_of_rows)
-    return SparseResult(codes[back], weights, graph[back][:, back], np.array(objective), iteration + 1)
+    return SparseResult(codes, weights, graph, np.array(objective), iteration + 1)
 
 
 def precise_enough(x: np.ndarray) -> np.ndarray:
@@ -113,7 +107,7 @@ def neighbour_pairs(
     the nearest of the other.
 
     Many rows are put in an order in which neighbours are close together: what a product with the graph
-    reads is then in the processor's cache.
+    reads is then in the processor's cache. The search takes about rows^1.5 x features operations.
     """
     n = len(x)
     order = np.arange(n)
@@ -130,6 +124,12 @@ def neighbour_pairs(
     return order, support
 
 
+def as_given(graph: sp.csr_array, order: np.ndarray) -> sp.csr_array:
+    """The graph of rows that were put in `order`, for the rows as they were given."""
+    rows = order.astype(np.int32)
+    return sp.csr_array((graph.data, (rows[_rows(graph)], rows[graph.indices])), shape=graph.shape)
+
+
 def _nearest_in_cells(
     x: np.ndarray, starts: np.ndarray, centres: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -142,12 +142,10 @@ def _nearest_in_cells(
         for cell in range(cells.start, cells.stop):
             rows = np.arange(starts[cell], starts[cell + 1])
             candidates = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in around[cell]])
-            distance = x[rows] @ x[candidates].T
-            distance *= -2.0
-            distance += norms[candidates]
-            width = min(k, len(candidates))
-            columns = np.argpartition(distance, width - 1, axis=1)[:, :width]
-            pairs.append((np.repeat(rows, width), candidates[columns.ravel()]))
+            columns = np.empty((len(rows), min(k, len(candidates))), dtype=np.int64)
+            # The row's own norm is the same for all candidates and left out.
+            hot.smallest(x[rows] @ x[candidates].T, norms[candidates], columns)
+            pairs.append((np.repeat(rows, columns.shape[1]), candidates[columns.ravel()]))
         return pairs
 
     parts = [pair for pairs in map_blocks(one, len(centres), block_rows=16) for pair in pairs]
@@ -200,11 +198,10 @@ def _means(x: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def _agreements(support: sp.csr_array, codes: np.ndarray) -> np.ndarray:
     """Which base clusterings put both rows of a pair in one cluster, (bases, pairs)."""
-    rows = _rows(support)
-    out = np.empty((codes.shape[1], len(rows)), dtype=bool)
-    narrow = np.min_scalar_type(int(codes.max()))  # what is gathered at random should stay in the cache
-    for column, agree in zip(np.ascontiguousarray(codes.T, dtype=narrow), out, strict=True):
-        np.equal(column[rows], column[support.indices], out=agree)
+    out = np.empty((codes.shape[1], support.nnz), dtype=bool)
+    # What is read at random should stay in the cache.
+    narrow = codes.astype(np.min_scalar_type(int(codes.max())))
+    hot.agree(narrow, support.indptr, support.indices, out)
     return out
 
 
@@ -233,18 +230,21 @@ def _update_weights(graph: sp.csr_array, agree: np.ndarray) -> np.ndarray:
 
 def filtered(graph: sp.csr_array, x: np.ndarray, order: int, cumulative: bool) -> np.ndarray:
     """C^k X, or (C + C^2 + ... + C^k) X, with C = (I + D^-1/2 W D^-1/2) / 2."""
-    # W_ii = 1: no row is without links.
-    root = 1.0 / np.sqrt(graph.sum(axis=1))
-    rows = _rows(graph)
-    data = 0.5 * graph.data * root[rows] * root[graph.indices]
-    data[rows == graph.indices] += 0.5
-    c = sp.csr_array((data.astype(x.dtype), graph.indices, graph.indptr), shape=graph.shape)
+    normal = normalised(graph, x.dtype)
     z, total = x, np.zeros_like(x)
     for _ in range(order):
-        z = c @ z
+        z = 0.5 * (z + normal @ z)
         if cumulative:
             total += z
     return total if cumulative else z
+
+
+def normalised(graph: sp.csr_array, dtype: Any) -> sp.csr_array:
+    """D^-1/2 W D^-1/2."""
+    # W_ii = 1: no row is without links.
+    root = 1.0 / np.sqrt(graph.sum(axis=1))
+    data = graph.data * np.repeat(root, np.diff(graph.indptr)) * root[graph.indices]
+    return sp.csr_array((data.astype(dtype), graph.indices, graph.indptr), shape=graph.shape)
 
 
 def _lloyd_step(z: np.ndarray, codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -255,9 +255,7 @@ def _lloyd_step(z: np.ndarray, codes: np.ndarray, offsets: np.ndarray) -> np.nda
     refined = np.empty_like(codes)
 
     def one(rows: slice) -> None:
-        closeness = z[rows] @ centres.T - half_norms
-        for m, (lo, hi) in enumerate(pairwise(offsets.tolist())):
-            refined[rows, m] = closeness[:, lo:hi].argmax(axis=1)
+        hot.largest(z[rows] @ centres.T - half_norms, offsets, refined[rows])
 
     run_blocks(one, len(z))
     for m, k in enumerate(np.diff(offsets).tolist()):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.extmath import randomized_svd
@@ -20,20 +19,21 @@ from threadpoolctl import threadpool_limits
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience.consensus import _acmk_admm as dense
 from consilience.consensus import _acmk_sparse as sparse
+from consilience.consensus._acmk_endings import filtered, final_labels
 from consilience.consensus._labels import by_size
-from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.spectral import leading_eigenpairs
 from consilience.generate import base_partitions
 
 # n x n matrices of float64 that the dense solver holds at its peak, as measured.
 _DENSE_MATRICES = 45
+# Gigabytes that it may take where none are named: if it is asked for, about 1000 instances; if the choice is
+# ours, about 190, some seconds, beyond which the sparse one is better on average.
+_MEMORY = {"admm": 0.4, "auto": 0.013}
 # Tables with more columns than rows are rotated into as few columns as rows; beyond this many rows the
 # rotation costs more than it saves.
 _ROTATE_ROWS = 5_000
 # Wide sparse tables beyond this many entries when dense become the leading singular vectors instead.
 _DENSE_ENTRIES, _SINGULAR = 2**25, 256
-# Starts of the final k-means are compared on at most this many rows.
-_SAMPLE_ROWS = 10_000
 
 
 def coordinates(X: Any, rng: np.random.RandomState) -> np.ndarray:
@@ -66,24 +66,6 @@ def _rotated(gram: np.ndarray) -> np.ndarray:
     return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def final_kmeans(z: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
-    """k-means on the filtered table, the best of ten starts; on many rows, starts compete on a sample."""
-    best: Any = "k-means++"
-    n_init = 10
-    if len(z) > _SAMPLE_ROWS:
-        rows = rng.permutation(len(z))[:_SAMPLE_ROWS]
-        best = KMeans(n_clusters, n_init=10, random_state=rng).fit(z[rows]).cluster_centers_
-        n_init = 1
-    return KMeans(n_clusters, init=best, n_init=n_init, random_state=rng).fit(z).labels_
-
-
-def final_spectral(vectors: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
-    """Normalised cut: the leading eigenvectors, rotated towards indicators."""
-    found = spectral_rotation(vectors, np.ones(len(vectors)), n_init=10, rng=rng)
-    fit = (vectors @ found.rotation)[np.arange(len(vectors)), found.labels]
-    return fill_empty_clusters(found.labels, fit, n_clusters)
-
-
 # The weight of the fusion term, chosen over several data sets together; see the method page.
 _LAM = 0.01
 
@@ -111,22 +93,24 @@ class ACMK(ClusterMixin, BaseEstimator):
         How closely the graph follows what the runs agree on. From 1 upwards the runs hardly change. Only
         for the dense solver; the sparse one is the limit of large `lam` on pairs of neighbours.
     final : {"kmeans", "spectral"}, default="kmeans"
-        k-means of the smoothed table (ACMK-KM), or a normalised cut of the graph (ACMK-SC). The cut is
-        slower beyond some ten thousand instances, and better on most data sets that were tried.
+        k-means of the smoothed table (ACMK-KM), or a normalised cut of the graph (ACMK-SC). Both start at
+        the consensus of the runs. The cut is slower beyond some ten thousand instances, and better on most
+        data sets that were tried.
     solver : {"auto", "admm", "sparse"}, default="auto"
         - "admm": as published, on graphs of all pairs. Memory and time grow with the square of the
           instances.
-        - "sparse": the graph on pairs of neighbours only. Much faster, and better on most data sets
-          that were tried; time and memory are nearly linear in the instances.
+        - "sparse": the graph on pairs of neighbours only. Much faster, and better on average; time and
+          memory are nearly linear in the instances.
         - "auto": "admm" where it fits in `memory_limit`, "sparse" otherwise. `solver_` says which.
     refine : bool, default=True
         Let the runs improve. False keeps them and takes their plain mean co-association as the graph: with
         ``final="spectral"``, ACMK-Fix.
     n_neighbors : int, default=7
         Neighbours of an instance in the sparse solver.
-    memory_limit : float, default=0.4
-        Gigabytes that the dense solver may use. The default admits about 1000 instances; it takes four times
-        as much for twice as many.
+    memory_limit : float or None, default=None
+        Gigabytes that the dense solver may use: four times as much for twice as many instances. None stands
+        for 0.4 if ``solver="admm"``, about 1000 instances, and for 0.013 if ``solver="auto"``: up to about
+        190 instances it takes some seconds, and beyond it is behind the sparse one.
     max_iter : int, default=20
         Outer steps of the dense solver, which runs all of them, as published. The sparse one takes at most
         three and stops when hardly any label moves.
@@ -135,8 +119,7 @@ class ACMK(ClusterMixin, BaseEstimator):
     verbose : int, default=0
         Print the objective of every step to standard error.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts of all k-means, of the rotation of the cut, and the cells in which the neighbours of
-        many instances are searched.
+        Draws the starts of all k-means and the cells in which the neighbours of many instances are searched.
 
     Attributes
     ----------
@@ -176,7 +159,8 @@ class ACMK(ClusterMixin, BaseEstimator):
     that shifting or scaling all features changes nothing and `lam` means the same everywhere; Eqs. (9)
     and (13) are corrected (a transposed cross term, a missing factor two); the box 0 <= W <= 1 is put on the
     symmetric copy of the graph, where it is a projection, instead of on the graph itself; the filter starts
-    at the one that belongs to the first graph. The sparse solver is not in the paper.
+    at the one that belongs to the first graph; the k-means of either ending starts at the consensus of the
+    refined runs instead of at random. The sparse solver is not in the paper.
 
     The dense solver does not converge within 20 steps: the split objective falls for some steps and rises
     again as the penalty grows, the filter and the graph still disagree (`gap_`), and the objective with the
@@ -214,7 +198,7 @@ class ACMK(ClusterMixin, BaseEstimator):
         "solver": [StrOptions({"auto", "admm", "sparse"})],
         "refine": ["boolean"],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "memory_limit": [Interval(Real, 0, None, closed="neither")],
+        "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -233,7 +217,7 @@ class ACMK(ClusterMixin, BaseEstimator):
         solver: str = "auto",
         refine: bool = True,
         n_neighbors: int = 7,
-        memory_limit: float = 0.4,
+        memory_limit: float | None = None,
         max_iter: int = 20,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -281,39 +265,45 @@ class ACMK(ClusterMixin, BaseEstimator):
         c = self._feasible_clusters(base)
         # One thread: the same answer whatever the threads, and small products do not gain from more.
         with threadpool_limits(limits=1):
-            x = coordinates(X, rng)
-            found = self._solve(x, base, rng)
-            labels, z = self._finish(x, found, c, rng)
-        self.labels_ = np.argsort(by_size(labels, np.ones(len(labels)), c))[labels]
+            order, x, found = self._solve(coordinates(X, rng), base, rng)
+            z = filtered(found.graph, x, self.order, self.filter == "polynomial")
+            labels = final_labels(self.final, z, found.graph, found.codes, found.weights, c, rng)
+        back = np.argsort(order)
+        self.labels_ = np.argsort(by_size(labels, np.ones(len(labels)), c))[labels[back]]
         self.n_clusters_ = c
         self.initial_partitions_ = base
-        self.partitions_ = found.codes
+        self.partitions_ = found.codes[back]
         self.weights_ = found.weights
-        self.graph_ = found.graph
-        self.embedding_ = z
+        self.embedding_ = z[back]
         self.objective_ = found.objective
         self.n_iter_ = found.n_iter
         if isinstance(found, dense.ADMMResult):
+            self.graph_: Any = found.graph
             self.rebuilt_objective_ = found.rebuilt_objective
             self.gap_ = found.gap
+        else:
+            self.graph_ = sparse.as_given(found.graph, order)
         return self
 
     def _choose_solver(self, n: int) -> str:
+        if self.solver == "sparse":
+            return "sparse"
         needed = _DENSE_MATRICES * 8e-9 * n * n
-        if needed <= self.memory_limit or self.solver == "sparse":
-            return "admm" if self.solver == "auto" else self.solver
+        limit = self.memory_limit or _MEMORY[self.solver]
+        if needed <= limit:
+            return "admm"
         if self.solver == "admm":
             raise ValueError(
                 f"solver='admm' needs about {needed:.1f} GB for {n} instances, memory_limit is "
-                f"{self.memory_limit:g} GB. Hint: raise memory_limit, or use solver='sparse', whose memory "
+                f"{limit:g} GB. Hint: raise memory_limit, or use solver='sparse', whose memory "
                 "is linear in the instances."
             )
         if self.lam != _LAM:
             # Otherwise there is nothing to be surprised about: the solver is in `solver_`.
             warnings.warn(
-                f"{n} instances are too many for the dense solver within memory_limit={self.memory_limit:g} "
+                f"{n} instances are too many for the dense solver within memory_limit={limit:g} "
                 f"GB: solver='sparse' is used, which has no lam ({self.lam:g} was set). Hint: raise "
-                f"memory_limit to {needed:.1f}, or set solver='sparse'.",
+                f"memory_limit to {1.01 * needed:.3g}, or set solver='sparse'.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -333,7 +323,8 @@ class ACMK(ClusterMixin, BaseEstimator):
 
     def _solve(
         self, x: np.ndarray, base: np.ndarray, rng: np.random.RandomState
-    ) -> dense.ADMMResult | sparse.SparseResult:
+    ) -> tuple[np.ndarray, np.ndarray, dense.ADMMResult | sparse.SparseResult]:
+        """An order of the rows, the table in that order, and what was learned from it."""
         common: dict[str, Any] = {
             "order": self.order,
             "cumulative": self.filter == "polynomial",
@@ -342,26 +333,10 @@ class ACMK(ClusterMixin, BaseEstimator):
             "progress": self._progress if self.verbose else None,
         }
         if self.solver_ == "admm":
-            return dense.acmk_admm(x, base, lam=self.lam, **common)
-        return sparse.acmk_sparse(x, base, n_neighbors=self.n_neighbors, rng=rng, **common)
-
-    def _finish(
-        self, x: np.ndarray, found: dense.ADMMResult | sparse.SparseResult, c: int, rng: np.random.RandomState
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Labels, and the filtered table."""
-        cumulative = self.filter == "polynomial"
-        if isinstance(found, dense.ADMMResult):
-            z = dense.filtered(dense.low_pass(found.graph), x, self.order, cumulative)
-        else:
-            z = sparse.filtered(found.graph, sparse.precise_enough(x), self.order, cumulative)
-        if self.final == "kmeans":
-            return final_kmeans(z, c, rng), z
-        if isinstance(found, dense.ADMMResult):
-            # 2 C - I has the eigenvectors of C.
-            vectors = leading_eigenpairs(dense.low_pass(found.graph), c)[1]
-        else:
-            vectors = sparse.leading_vectors(found.graph, found.codes, found.weights, c)
-        return final_spectral(vectors, c, rng), z
+            return np.arange(len(x)), x, dense.acmk_admm(x, base, lam=self.lam, **common)
+        x = sparse.precise_enough(x)
+        order, support = sparse.neighbour_pairs(x, self.n_neighbors, rng)
+        return order, x[order], sparse.acmk_sparse(x[order], base[order], support, **common)
 
     def _progress(self, iteration: int, objective: float) -> None:
         print(f"ACMK iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
