@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import EEIMVC, datasets
 from consilience.core import kernels
-from consilience.multiview import _kernels
+from consilience.multiview import _kernels, _late
 from consilience.multiview._views import unit_rows
 from consilience.multiview.eeimvc import eeimvc
 from tests.oracles.late_fusion import (
@@ -15,8 +15,10 @@ from tests.oracles.late_fusion import (
     centred_and_scaled,
     gaussian,
     plain_eeimvc,
+    plain_factorization,
     plain_mkkm,
     top,
+    unexplained,
     zero_filled,
 )
 from tests.test_common_views import clear_views
@@ -29,6 +31,7 @@ FIXTURES = (
     "msrc_r30_c1",
     "msrc_r50_c2",
     "pf_r10_c1",
+    "pf_r90_c3",
 )
 SETTINGS = {"regularization": 1.0, "init": "aligned", "max_iter": 100, "tol": 1e-4}
 
@@ -125,6 +128,107 @@ def test_average_and_mkkm_priors_are_the_papers():
 def _relative_change(kernels, n_sweeps):
     objective = plain_mkkm(kernels, 4, n_sweeps=n_sweeps).objective
     return abs(objective[-1] - objective[-2]) / objective[-1]
+
+
+def kernels_of(views, observed):
+    rng, rows = np.random.RandomState(0), [np.flatnonzero(seen) for seen in observed.T]
+    return [
+        kernels.fit_kernel(view[seen], seen, len(observed), "rbf", rng)
+        for view, seen in zip(views, rows, strict=True)
+    ]
+
+
+def test_imputed_prior_equals_the_plain_version():
+    views, observed, bases, _ = noisy(n=60)
+    parts = kernels_of(views, observed)
+    start = _late.common_directions(bases, 4)
+    found = _late.factorize(parts, start).h
+    settings = {"n_sweeps": _late._N_SWEEPS, "shrinkage": _late._SHRINKAGE, "ridge": _late._RIDGE}
+    slow = plain_factorization([k.block for k in parts], [k.rows for k in parts], start, **settings)
+    assert_allclose(projector(found), projector(slow), atol=1e-9)
+    assert_allclose(found.T @ found, np.eye(4), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_sweep_of_the_imputed_prior_explains_more_of_what_was_observed(seed, monkeypatch):
+    """Least squares in turn, where nothing is shrunk."""
+    monkeypatch.setattr(_late, "_SHRINKAGE", 0.0)
+    monkeypatch.setattr(_late, "_RIDGE", 0.0)
+    views, observed, bases, _ = noisy(missing=0.4, seed=seed)
+    parts = kernels_of(views, observed)
+    blocks, rows = [k.block for k in parts], [k.rows for k in parts]
+    left = []
+    for n_sweeps in range(1, 8):
+        monkeypatch.setattr(_late, "_N_SWEEPS", n_sweeps)
+        left.append(unexplained(blocks, rows, _late.factorize(parts, _late.common_directions(bases, 4)).h))
+    assert np.diff(left).max() <= 1e-9 * left[0]
+    assert left[-1] < left[0]
+
+
+def test_imputed_prior_finds_an_embedding_that_explains_everything(monkeypatch):
+    """Views that are linear in one table of three columns: absent rows hide nothing of it."""
+    monkeypatch.setattr(_late, "_N_SWEEPS", 300)
+    monkeypatch.setattr(_late, "_SHRINKAGE", 0.0)
+    monkeypatch.setattr(_late, "_RIDGE", 0.0)
+    rng = np.random.default_rng(0)
+    true = np.linalg.qr(rng.standard_normal((90, 3)))[0]
+    observed = rng.random((90, 4)) >= 0.4
+    observed[~observed.any(axis=1), 0] = True
+    parts = []
+    for seen in observed.T:
+        rows = np.flatnonzero(seen)
+        x = true[rows] @ rng.standard_normal((3, 5))
+        kernel = kernels.fit_kernel(x, rows, 90, "embedding", rng)  # neither centred nor scaled
+        parts.append(kernel)
+    start = np.linalg.qr(rng.standard_normal((90, 3)))[0]
+    assert_allclose(projector(_late.factorize(parts, start).h), projector(true), atol=1e-6)
+
+
+def test_average_is_a_fixed_point_of_the_imputed_prior_where_no_row_is_absent(monkeypatch):
+    monkeypatch.setattr(_late, "_SHRINKAGE", 0.0)
+    views, _, _, _ = noisy()
+    parts = kernels_of(views, np.ones((120, 3), dtype=bool))
+    average = top(sum(kernel.block for kernel in parts), 4)
+    assert_allclose(projector(_late.factorize(parts, average).h), projector(average), atol=1e-9)
+
+
+def test_imputed_prior_is_continued_to_new_rows_as_to_fitted_ones_with_all_views():
+    views, observed, bases, _ = noisy()
+    parts = kernels_of(views, observed)
+    prior = _late.factorize(parts, _late.common_directions(bases, 4))
+    new = sum(
+        kernels.represent(kernel, view) @ projection
+        for kernel, view, projection in zip(parts, views, prior.projections, strict=True)
+    )
+    complete = observed.all(axis=1)
+    assert complete.sum() > 20
+    assert_allclose(new[complete], prior.h[complete], atol=1e-9)
+
+
+def test_imputed_prior_speaks_of_incomplete_instances_as_of_complete_ones():
+    """In a sum of kernels whose absent rows are zero, the fewer views an instance has the shorter its row."""
+    ratios = {"average": [], "imputed": []}
+    for seed in range(4):
+        views, observed, _, _ = noisy(n=200, missing=0.4, seed=seed)
+        few, all_ = observed.sum(axis=1) == 1, observed.all(axis=1)
+        for prior, found in ratios.items():
+            h = EEIMVC(4, prior=prior, n_init=1, random_state=0).fit(views, mask=observed).prior_
+            norms = np.linalg.norm(h, axis=1)
+            found.append(norms[few].mean() / norms[all_].mean())
+    assert max(ratios["average"]) < 0.6
+    assert min(ratios["imputed"]) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_missing_rows_do_not_hide_clear_clusters(seed):
+    """Centred, three clusters fill two directions; the paper's prior has the pattern of rows for a third."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(150) % 3)
+    views = [10.0 * np.eye(3, 5)[truth] + 0.5 * rng.standard_normal((150, 5)) for _ in range(2)]
+    observed = rng.random((150, 2)) >= 0.3
+    observed[~observed.any(axis=1), 0] = True
+    labels = EEIMVC(3, random_state=0).fit(views, mask=observed).labels_
+    assert adjusted_rand_score(truth, labels) == 1.0
 
 
 def test_imputed_prior_of_complete_views_is_the_average():

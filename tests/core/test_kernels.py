@@ -199,6 +199,44 @@ def test_single_precision_finds_the_same_directions():
     assert_allclose(rough @ rough.T, exact @ exact.T, atol=1e-4)
 
 
+def test_kernel_kept_in_single_precision_is_the_same_but_for_rounding():
+    x = table(4, 400)
+    rows = np.arange(0, 400, 2)
+    exact = fit_kernel(x[rows], rows, 400, "rbf", np.random.RandomState(0))
+    light = fit_kernel(x[rows], rows, 400, "rbf", np.random.RandomState(0), precise=False)
+    assert light.block.dtype == np.float32
+    assert_allclose(light.block, exact.block, atol=1e-6)
+    assert restrict(light, rows[:50]).block.dtype == np.float32
+    q = np.random.default_rng(0).standard_normal((400, 3))
+    product = multiply(light, q)
+    assert product.dtype == float
+    assert_allclose(product, multiply(exact, q), atol=1e-4)
+    small = fit_kernel(x[:60], np.arange(60), 60, "rbf", np.random.RandomState(0), precise=False)
+    assert small.block.dtype == float  # solved whole: nothing is gained
+
+
+@pytest.mark.parametrize("decay", [0.97, 0.995])
+@pytest.mark.parametrize("warm", [False, True])
+def test_iterations_that_restart_find_the_eigenvectors(decay, warm):
+    """Eigenvalues so close to each other that the basis is full several times before they are found."""
+    n, k = 400, 8
+    vectors = np.linalg.qr(np.random.default_rng(5).standard_normal((n, n)))[0]
+    values = decay ** np.arange(n)
+    matrix = (vectors * values) @ vectors.T
+    start = matrix @ np.random.default_rng(6).standard_normal((n, k)) if warm else None
+    products = []
+
+    def product(q):
+        products.append(q.shape[1])
+        return matrix @ q
+
+    found, h = module._iterate(product, n, k, start, True)
+    assert sum(products) > 4 * k + 24
+    assert_allclose(found, values[:k], rtol=1e-12)
+    assert_allclose(h.T @ h, np.eye(k), atol=1e-12)
+    assert np.linalg.norm(matrix @ h - h * found, axis=0).max() <= 1.1e-8
+
+
 def test_large_offsets_do_not_drown_the_rows():
     x = table(4)
     assert_allclose(as_matrix(kernel_of(x + 1e8, "linear")), as_matrix(kernel_of(x, "linear")), atol=1e-6)

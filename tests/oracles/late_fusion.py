@@ -158,3 +158,43 @@ def plain_mkkmik(kernels, rows, n, k, *, n_sweeps):
         theta, value = _weights_and_objective(filled, h)
         objective.append(value)
     return Plain(h, theta, np.array(objective), filled)
+
+
+def features(kernel):
+    """Rows whose inner products are the kernel."""
+    values, vectors = np.linalg.eigh(kernel)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def loadings(blocks, rows, h, ridge):
+    """Least squares of the features of every view on the rows of H that it has."""
+    found = []
+    for block, seen in zip(blocks, rows, strict=True):
+        own = h[seen]
+        found.append(np.linalg.solve(own.T @ own + ridge * np.eye(h.shape[1]), own.T @ features(block)))
+    return found
+
+
+def plain_factorization(blocks, rows, start, *, n_sweeps, shrinkage, ridge):
+    """`blocks` are the observed kernels. Row by row, in feature space."""
+    h, k = start, start.shape[1]
+    for _ in range(n_sweeps):
+        bs = loadings(blocks, rows, h, ridge)
+        shrink = shrinkage * sum(np.trace(b @ b.T) for b in bs) / k
+        placed = np.zeros_like(h)
+        for i in range(len(h)):
+            left, right = shrink * np.eye(k), np.zeros(k)
+            for block, seen, b in zip(blocks, rows, bs, strict=True):
+                if i in seen:
+                    left = left + b @ b.T
+                    right = right + b @ features(block)[list(seen).index(i)]
+            placed[i] = np.linalg.solve(left, right)
+        h = polar(placed)
+    return h
+
+
+def unexplained(blocks, rows, h, ridge=0.0):
+    """What the embedding leaves of the features of all views."""
+    bs = loadings(blocks, rows, h, ridge)
+    parts = zip(blocks, rows, bs, strict=True)
+    return sum(((features(block) - h[seen] @ b) ** 2).sum() for block, seen, b in parts)

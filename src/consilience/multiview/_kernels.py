@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
 
 from consilience._sklearn import StrOptions
 from consilience.core.blocks import BLOCK_ROWS
@@ -25,7 +27,7 @@ from consilience.core.kernels import (
     restrict,
     take_pairs,
 )
-from consilience.multiview._views import one_table, unit_rows
+from consilience.multiview._views import RowClusters, cluster_rows, one_table, unit_rows
 from consilience.views import Views, check_views
 
 FUNCTIONS = {"linear", "rbf", "poly", "cosine", "precomputed"}
@@ -36,19 +38,31 @@ KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
 _ROUNDING = 1e-8  # relative; more than rounding errors, less than what is meant
 
 
+@cache
+def _thread_pools() -> ThreadpoolController:
+    # Looking for the pools of all libraries takes as long as a small fit; those used here are loaded by now.
+    return ThreadpoolController()
+
+
+def one_thread() -> Any:
+    """A context in which BLAS runs in one thread: small factorisations are slower in several."""
+    return _thread_pools().limit(limits=1)
+
+
 class Base(NamedTuple):
     """What one view says by itself: an embedding of its rows (absent ones zero), and of new rows."""
 
     h: np.ndarray  # (n, k)
+    values: np.ndarray  # (k,), the eigenvalues: how much of the view each column says
     projection: np.ndarray  # h of a new row x is represent(kernel, x) @ projection
 
 
-def read_kernels(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState) -> list[Kernel]:
+def read_kernels(
+    estimator: Any, X: Any, mask: Any, rng: np.random.RandomState, *, precise: bool = True
+) -> list[Kernel]:
     """Read the views of an estimator and compare their rows, as its `kernel` and `preprocessing` say."""
-    if estimator.kernel == "precomputed":
-        kernels = _read_given(estimator, X, mask, rng)
-    else:
-        kernels = _read_features(estimator, X, mask, rng)
+    read = _read_given if estimator.kernel == "precomputed" else _read_features
+    kernels = read(estimator, X, mask, rng, precise)
     for name, kernel in zip(estimator.view_names_, kernels, strict=True):
         if not kernel.diagonal.any():
             warnings.warn(
@@ -59,7 +73,9 @@ def read_kernels(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState) 
     return kernels
 
 
-def _read_features(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState) -> list[Kernel]:
+def _read_features(
+    estimator: Any, X: Any, mask: Any, rng: np.random.RandomState, precise: bool
+) -> list[Kernel]:
     views = estimator._read_views(X, mask)
     n, function = views.n_instances, estimator.kernel
     for name, width, seen in zip(views.names, views.n_features, views.observed.T, strict=True):
@@ -72,11 +88,11 @@ def _read_features(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState
             check_exact(estimator, int(seen.sum()), "A kernel function of your own")
     if estimator.preprocessing == "observed":
         parts = [views.rows(v) for v in range(views.n_views)]
-        return [fit_kernel(x, rows, n, function, rng) for rows, x in parts]
+        return [fit_kernel(x, rows, n, function, rng, precise=precise) for rows, x in parts]
     whole = check_views(one_table(X))
     if not whole.is_complete:
         _refuse_absent(whole.names[int((~whole.observed).any(axis=0).argmax())])
-    fitted = [fit_kernel(x, np.arange(n), n, function, rng) for x in whole.arrays]
+    fitted = [fit_kernel(x, np.arange(n), n, function, rng, precise=precise) for x in whole.arrays]
     return [
         restrict(kernel, np.flatnonzero(seen)) for kernel, seen in zip(fitted, views.observed.T, strict=True)
     ]
@@ -87,10 +103,10 @@ def base_embeddings(kernels: list[Kernel], k: int) -> list[Base]:
     bases = []
     for kernel in kernels:
         if kernel.factor is not None and kernel.origin.similarity.kernel == "embedding":
-            bases.append(Base(kernel.factor.values, np.eye(k)))
+            bases.append(Base(kernel.factor.values, np.ones(k), np.eye(k)))
         else:
             found = leading_eigenvectors([kernel], k, precise=False)
-            bases.append(Base(found.vectors, extension(kernel, found)))
+            bases.append(Base(found.vectors, found.values, extension(kernel, found)))
     return bases
 
 
@@ -98,6 +114,13 @@ def extension(kernel: Kernel, found: Eigenpairs, fill: Fill | None = None) -> np
     """The projection that continues eigenvectors of a sum of kernels to new rows of this one."""
     inverse = np.where(found.values > 0, 1.0 / np.maximum(found.values, np.finfo(float).tiny), 0.0)
     return project(kernel, found.vectors * inverse, fill)
+
+
+def cluster_embedding(
+    h: np.ndarray, n_clusters: int, *, n_init: int, rng: np.random.RandomState
+) -> RowClusters:
+    """k-means on rows of length one: of `n_init` starts, the one with the smallest inertia."""
+    return cluster_rows(unit_rows(h), n_clusters, n_init=n_init, rng=rng)
 
 
 def embed_new(estimator: Any, X: Any, mask: Any) -> np.ndarray:
@@ -132,7 +155,7 @@ def check_exact(estimator: Any, n: int, what: str) -> None:
 # --- kernels that are given --------------------------------------------------------------------------
 
 
-def _read_given(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState) -> list[Kernel]:
+def _read_given(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState, precise: bool) -> list[Kernel]:
     """Square tables of similarities. Who has no similarity to itself is absent, whatever its column says."""
     if isinstance(X, Views):
         mask = X.observed if mask is None else X.observed & np.asarray(mask)
@@ -149,11 +172,12 @@ def _read_given(estimator: Any, X: Any, mask: Any, rng: np.random.RandomState) -
         rows = np.flatnonzero(seen)
         if estimator.preprocessing == "observed":
             block = _checked(name, take_pairs(k, rows), rows)
-            kernels.append(fit_kernel(block, rows, n, "precomputed", rng))
+            kernels.append(fit_kernel(block, rows, n, "precomputed", rng, precise=precise))
         else:
             if np.isnan(np.diag(k)).any():
                 _refuse_absent(name)
-            whole = fit_kernel(_checked(name, k.copy(), everyone), everyone, n, "precomputed", rng)
+            block = _checked(name, k.copy(), everyone)
+            whole = fit_kernel(block, everyone, n, "precomputed", rng, precise=precise)
             kernels.append(restrict(whole, rows))
     return kernels
 
@@ -181,7 +205,7 @@ def _square(v: int, table: Any) -> np.ndarray:
 def _checked(name: str, k: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Similarities of `rows` that can be those of a kernel."""
     probe = np.random.RandomState(0).standard_normal(len(k))
-    there, back = k @ probe, probe @ k
+    there, back, mean = k @ probe, probe @ k, np.full(len(k), 1.0 / len(k)) @ k
     if not np.isfinite(there).all():
         p, q = np.argwhere(~np.isfinite(k))[0]
         raise ValueError(
@@ -196,7 +220,6 @@ def _checked(name: str, k: np.ndarray, rows: np.ndarray) -> np.ndarray:
             f"view {name!r} is not symmetric: its rows {rows[p]} and {rows[q]} differ. "
             "Hint: average it with its transpose."
         )
-    mean = k.mean(axis=0)
     own = own - 2.0 * mean + mean.mean()
     if own.min() < -_ROUNDING * size:
         raise ValueError(

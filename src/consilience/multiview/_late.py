@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience.core.kernels import Fill, Kernel, add_blocks, leading_eigenvectors
+from consilience.core.kernels import Kernel, leading_eigenvectors, multiply, project
 from consilience.core.stiefel import orthonormalize, polar_factor
 from consilience.multiview._kernels import Base, extension
-from consilience.multiview.mkkm import fill_absent, mkkm
+from consilience.multiview.mkkm import mkkm
 
-_N_FILLS = 3  # more change the prior little
+_N_SWEEPS = 4  # on the way to convergence rows that few views have begin to follow noise
+_SHRINKAGE = 0.05  # of the mean weight of a direction: what few views hardly tell about a row stays small
+_RIDGE = 1e-3  # keeps the loadings of a view finite where the embedding lies in its absent rows alone
 
 
 class Prior(NamedTuple):
@@ -29,7 +31,7 @@ def read_prior(prior: Any, kernels: Sequence[Kernel], bases: Sequence[Base]) -> 
     if prior is None:
         return Prior(None, nothing)
     if isinstance(prior, str):
-        return _find_prior(prior, kernels, [base.h for base in bases])
+        return _find_prior(prior, kernels, bases)
     given = np.array(prior, dtype=float)
     if given.shape != shape or not np.isfinite(given).all():
         raise ValueError(
@@ -40,22 +42,75 @@ def read_prior(prior: Any, kernels: Sequence[Kernel], bases: Sequence[Base]) -> 
     return Prior(given, nothing)
 
 
-def _find_prior(kind: str, kernels: Sequence[Kernel], hs: Sequence[np.ndarray]) -> Prior:
-    """H_0 of the average kernel, absent rows zero or imputed, or of multiple kernel k-means."""
-    k = hs[0].shape[1]
+def _find_prior(kind: str, kernels: Sequence[Kernel], bases: Sequence[Base]) -> Prior:
+    """H_0 of multiple kernel k-means, of the average kernel, or of what the views have of each row."""
+    k = bases[0].h.shape[1]
     if kind == "mkkm":
         result = mkkm(kernels, k, max_iter=100, tol=1e-3)
         shares = zip(result.mixture, kernels, strict=True)
         return Prior(result.found.vectors, [s * extension(kernel, result.found) for s, kernel in shares])
-    total = add_blocks(kernels, np.ones(len(kernels)))
-    found = leading_eigenvectors(kernels, k, start=common_directions(hs, k), total=total, precise=False)
-    fills: list[Fill | None] = [None] * len(kernels)
-    incomplete = any(len(kernel.rows) < kernel.n for kernel in kernels)
-    for _ in range(_N_FILLS if kind == "imputed" and incomplete else 0):
-        fills = fill_absent(kernels, found.vectors)
-        found = leading_eigenvectors(kernels, k, fills=fills, start=found.vectors, total=total, precise=False)
-    parts = zip(kernels, fills, strict=True)
-    return Prior(found.vectors, [extension(kernel, found, fill) for kernel, fill in parts])
+    start = common_directions([base.h * np.sqrt(base.values) for base in bases], k)
+    if kind == "imputed" and any(len(kernel.rows) < kernel.n for kernel in kernels):
+        return factorize(kernels, start)
+    found = leading_eigenvectors(kernels, k, start=start, precise=False)
+    return Prior(found.vectors, [extension(kernel, found) for kernel in kernels])
+
+
+def factorize(kernels: Sequence[Kernel], h: np.ndarray) -> Prior:
+    r"""An embedding that explains of every view the rows that it has, from a start.
+
+    .. math:: \min_{H, B_p} \sum_p \|\Phi_p - H_{o_p} B_p\|^2
+
+    :math:`\Phi_p` are the rows of :math:`K_p` in feature space and :math:`o_p` the instances that view p has.
+    By turns: given H, :math:`B_p = G_p^{-1} H_{o_p}^T \Phi_p` with :math:`G_p = H_{o_p}^T H_{o_p}`; given
+    all B_p, a row of H solves :math:`h_i (\sum_p B_p B_p^T + r I) = \sum_p \Phi_{p,i} B_p^T` over the
+    views that have it. Nothing stands for an absent row. Where no row is absent, the leading eigenvectors of
+    the sum of the kernels stay as they are.
+
+    Symbols: H -> h, the start and the answer; r -> a share of the mean eigenvalue of all B_p B_p^T.
+    Cost: a sweep is a product of every kernel with k vectors, and an inverse of k x k for every pattern of
+    present views.
+    """
+    seen = np.zeros((len(h), len(kernels)))
+    for p, kernel in enumerate(kernels):
+        seen[kernel.rows, p] = 1.0
+    patterns, pattern, sizes = np.unique(seen, axis=0, return_inverse=True, return_counts=True)
+    groups = np.split(np.argsort(pattern.ravel(), kind="stable"), np.cumsum(sizes)[:-1])
+    for _ in range(_N_SWEEPS):
+        views = [_load(kernel, h) for kernel in kernels]
+        solve = _solvers(np.array([view.gram for view in views]))
+        pulls, placed = np.sum([view.pulls for view in views], axis=0), np.empty_like(h)
+        for inverse, rows in zip(solve(patterns), groups, strict=True):
+            placed[rows] = pulls[rows] @ inverse
+        level = leveling(placed)
+        h = placed @ level
+    everywhere = solve(np.ones((1, len(kernels))))[0] @ level
+    parts = zip(kernels, views, strict=True)
+    return Prior(h, [project(kernel, view.coefficients) @ everywhere for kernel, view in parts])
+
+
+class Loadings(NamedTuple):
+    """How a view is explained by H: by B = coefficients^T Phi, over the rows that it has."""
+
+    coefficients: np.ndarray  # H G^(-1)
+    pulls: np.ndarray  # Phi B^T, zero on absent rows
+    gram: np.ndarray  # B B^T
+
+
+def _load(kernel: Kernel, h: np.ndarray) -> Loadings:
+    own = np.zeros_like(h)
+    own[kernel.rows] = h[kernel.rows]
+    coefficients = own @ np.linalg.inv(own.T @ own + _RIDGE * np.eye(h.shape[1]))
+    pulls = multiply(kernel, coefficients)
+    return Loadings(coefficients, pulls, coefficients.T @ pulls)
+
+
+def _solvers(grams: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """For each pattern of present views, the inverse that places its rows."""
+    k = grams.shape[1]
+    mean = float(np.trace(grams.sum(axis=0))) / k
+    floor = max(_SHRINKAGE * mean, np.finfo(float).tiny) * np.eye(k)
+    return lambda patterns: np.linalg.inv(np.tensordot(patterns, grams, axes=1) + floor)
 
 
 def align(hs: Sequence[np.ndarray], prior: np.ndarray | None, k: int) -> list[np.ndarray]:
@@ -81,26 +136,26 @@ def impute(u: np.ndarray) -> np.ndarray:
     return polar_factor(u) if len(u) < u.shape[1] else orthonormalize(u, np.ones(len(u)))
 
 
-def weigh(h: np.ndarray, hs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> np.ndarray:
+def rotate(hs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """H_p W_p of every view."""
+    return [h @ w for h, w in zip(hs, ws, strict=True)]
+
+
+def weigh(h: np.ndarray, turned: Sequence[np.ndarray]) -> np.ndarray:
     """beta = v / ||v|| with v_p = tr(H^T H_p W_p), the best weights of norm one that are not negative."""
-    v = np.array([float(np.einsum("pd,pd->", h, base @ w)) for base, w in zip(hs, ws, strict=True)])
-    v = np.maximum(v, 0.0)
+    v = np.maximum([float(np.einsum("pd,pd->", h, part)) for part in turned], 0.0)
     norm = np.linalg.norm(v)
     # All zero only if no view says anything; then no weighting is better than another.
     return v / norm if norm > 0 else np.full(len(v), 1.0 / np.sqrt(len(v)))
 
 
 def combine(
-    hs: Sequence[np.ndarray],
-    ws: Sequence[np.ndarray],
-    beta: np.ndarray,
-    prior: np.ndarray | None,
-    regularization: float,
+    turned: Sequence[np.ndarray], beta: np.ndarray, prior: np.ndarray | None, regularization: float
 ) -> np.ndarray:
     """T = sum_p beta_p H_p W_p + lambda H_0."""
-    t = np.zeros_like(hs[0]) if prior is None else regularization * prior
-    for h, w, b in zip(hs, ws, beta, strict=True):
-        t += h @ (b * w)
+    t = np.zeros_like(turned[0]) if prior is None else regularization * prior
+    for part, b in zip(turned, beta, strict=True):
+        t += b * part
     return t
 
 

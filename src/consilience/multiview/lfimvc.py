@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience.core.kernels import forget
@@ -17,12 +16,14 @@ from consilience.multiview._kernels import (
     FUNCTIONS,
     KERNEL_CONSTRAINTS,
     base_embeddings,
+    cluster_embedding,
     embed_new,
     nearest,
+    one_thread,
     read_kernels,
 )
 from consilience.multiview._late import align, leveling
-from consilience.multiview._views import ViewsMixin, cluster_rows, settled, unit_rows
+from consilience.multiview._views import ViewsMixin, settled
 
 
 class LFIMVCResult(NamedTuple):
@@ -65,28 +66,16 @@ def lfimvc(
     for iteration in range(max_iter):
         h = orthonormalize(sum(base @ w for base, w in zip(hs, ws, strict=True)), ones)
         ws = [polar_factor(base.T @ h) for base in hs]
-        hs = [
-            orthonormalize(h @ w.T + regularization * base, ones) for w, base in zip(ws, bases, strict=True)
-        ]
-        objective.append(_objective(h, ws, hs, bases, regularization))
+        targets = [h @ w.T + regularization * base for w, base in zip(ws, bases, strict=True)]
+        hs = [orthonormalize(target, ones) for target in targets]
+        # tr(H^T H_p W_p) + lambda tr(H_p^T H_p0) of a view is tr(H_p^T target).
+        objective.append(sum(float(np.vdot(h_p, x)) for h_p, x in zip(hs, targets, strict=True)))
         if progress:
             progress(iteration + 1, objective[-1])
         if settled(objective, tol):
             converged = True
             break
     return LFIMVCResult(h, ws, hs, np.array(objective), iteration + 1, converged)
-
-
-def _objective(
-    h: np.ndarray,
-    ws: Sequence[np.ndarray],
-    hs: Sequence[np.ndarray],
-    bases: Sequence[np.ndarray],
-    regularization: float,
-) -> float:
-    agreement = sum(float(np.einsum("pd,pd->", h, moved @ w)) for moved, w in zip(hs, ws, strict=True))
-    loyalty = sum(float(np.einsum("pd,pd->", moved, base)) for moved, base in zip(hs, bases, strict=True))
-    return agreement + regularization * loyalty
 
 
 class LFIMVC(ViewsMixin, BaseEstimator):
@@ -217,8 +206,8 @@ class LFIMVC(ViewsMixin, BaseEstimator):
             False where the instance is absent from the view.
         """
         rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # small factorisations are slower in threads
-            kernels = read_kernels(self, X, mask, rng)
+        with one_thread():
+            kernels = read_kernels(self, X, mask, rng, precise=False)
             bases = base_embeddings(kernels, self.n_clusters)
             result = lfimvc(
                 [base.h for base in bases],
@@ -228,7 +217,7 @@ class LFIMVC(ViewsMixin, BaseEstimator):
                 tol=self.tol,
                 progress=self._progress if self.verbose else None,
             )
-            found = cluster_rows(unit_rows(result.embedding), self.n_clusters, n_init=self.n_init, rng=rng)
+            found = cluster_embedding(result.embedding, self.n_clusters, n_init=self.n_init, rng=rng)
         self._check_converged(result.converged, self.max_iter)
         self._centers = found.centers[self._answer(found.labels)]
         combined = sum(base.h @ w for base, w in zip(bases, result.rotations, strict=True))

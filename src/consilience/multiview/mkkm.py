@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
-from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience.core.kernels import (
@@ -27,12 +26,14 @@ from consilience.core.kernels import (
 from consilience.multiview._kernels import (
     KERNEL_CONSTRAINTS,
     check_exact,
+    cluster_embedding,
     embed_new,
     extension,
     nearest,
+    one_thread,
     read_kernels,
 )
-from consilience.multiview._views import ViewsMixin, cluster_rows, settled, unit_rows
+from consilience.multiview._views import ViewsMixin, settled
 
 _RIDGE = 1e-3  # keeps the imputation of absent rows finite where the embedding lies in them alone
 _N_NEIGHBORS = 7
@@ -297,7 +298,7 @@ class MKKM(ViewsMixin, BaseEstimator):
             False where the instance is absent from the view.
         """
         rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # small factorisations are slower in threads
+        with one_thread():
             kernels = read_kernels(self, X, mask, rng)
             if self.imputation == "knn":
                 check_exact(self, kernels[0].n, "imputation='knn'")
@@ -311,7 +312,7 @@ class MKKM(ViewsMixin, BaseEstimator):
                 progress=self._progress if self.verbose else None,
             )
             h = result.found.vectors
-            clusters = cluster_rows(unit_rows(h), self.n_clusters, n_init=self.n_init, rng=rng)
+            clusters = cluster_embedding(h, self.n_clusters, n_init=self.n_init, rng=rng)
         self._check_converged(result.converged, self.max_iter)
         self._centers = clusters.centers[self._answer(clusters.labels)]
         self._projections = [

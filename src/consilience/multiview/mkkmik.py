@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, fit_context, random_source
 from consilience.core.kernels import Fill, Kernel, forget, leading_eigenvectors, trace
 from consilience.multiview._kernels import (
     KERNEL_CONSTRAINTS,
+    cluster_embedding,
     embed_new,
     extension,
     nearest,
+    one_thread,
     read_kernels,
 )
-from consilience.multiview._views import ViewsMixin, cluster_rows, settled, unit_rows
+from consilience.multiview._views import ViewsMixin, settled
 from consilience.multiview.mkkm import MKKMResult, fill_absent, unexplained, update_weights
 
 
@@ -179,7 +180,7 @@ class MKKMIK(ViewsMixin, BaseEstimator):
             False where the instance is absent from the view.
         """
         rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # small factorisations are slower in threads
+        with one_thread():
             kernels = read_kernels(self, X, mask, rng)
             result, fills = mkkmik(
                 kernels,
@@ -189,7 +190,7 @@ class MKKMIK(ViewsMixin, BaseEstimator):
                 progress=self._progress if self.verbose else None,
             )
             h = result.found.vectors
-            clusters = cluster_rows(unit_rows(h), self.n_clusters, n_init=self.n_init, rng=rng)
+            clusters = cluster_embedding(h, self.n_clusters, n_init=self.n_init, rng=rng)
         self._check_converged(result.converged, self.max_iter)
         self._centers = clusters.centers[self._answer(clusters.labels)]
         self._projections = [

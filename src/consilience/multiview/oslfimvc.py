@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience.core.discretize import fill_empty_clusters, label_sums
@@ -18,11 +17,13 @@ from consilience.multiview._kernels import (
     FUNCTIONS,
     KERNEL_CONSTRAINTS,
     base_embeddings,
+    cluster_embedding,
     embed_new,
+    one_thread,
     read_kernels,
 )
-from consilience.multiview._late import align, combine, common_directions, impute, read_prior, weigh
-from consilience.multiview._views import ViewsMixin, cluster_rows, settled, unit_rows
+from consilience.multiview._late import align, combine, common_directions, impute, read_prior, rotate, weigh
+from consilience.multiview._views import ViewsMixin, settled
 
 
 class OSLFIMVCResult(NamedTuple):
@@ -68,7 +69,7 @@ def oslfimvc(
     missing = [np.flatnonzero(~observed[:, p]) for p in range(m)]
     beta = np.full(m, 1.0 / np.sqrt(m))
     ws = align(hs, prior, k) if init == "aligned" else [np.eye(k)] * m
-    t = combine(hs, ws, beta, prior, regularization)
+    t = combine(rotate(hs, ws), beta, prior, regularization)
     ones = np.ones(len(t))
     objective: list[float] = []
     converged = False
@@ -80,8 +81,9 @@ def oslfimvc(
         for base, w, rows in zip(hs, ws, missing, strict=True):
             if len(rows):
                 base[rows] = impute(h[rows] @ w.T)
-        beta = weigh(h, hs, ws)
-        t = combine(hs, ws, beta, prior, regularization)
+        turned = rotate(hs, ws)
+        beta = weigh(h, turned)
+        t = combine(turned, beta, prior, regularization)
         objective.append(float(np.einsum("pd,pd->", h, t)))
         if progress:
             progress(iteration + 1, objective[-1])
@@ -231,13 +233,14 @@ class OSLFIMVC(ViewsMixin, BaseEstimator):
             False where the instance is absent from the view.
         """
         rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # small factorisations are slower in threads
-            kernels = read_kernels(self, X, mask, rng)
+        with one_thread():
+            precise = isinstance(self.prior, str) and self.prior == "mkkm"
+            kernels = read_kernels(self, X, mask, rng, precise=precise)
             bases = base_embeddings(kernels, self.n_clusters)
             prior = read_prior(self.prior, kernels, bases)
             hs = [base.h for base in bases]
             first = common_directions(hs, self.n_clusters) if prior.h is None else prior.h
-            start = cluster_rows(unit_rows(first), self.n_clusters, n_init=self.n_init, rng=rng)
+            start = cluster_embedding(first, self.n_clusters, n_init=self.n_init, rng=rng)
             result = oslfimvc(
                 hs,
                 self.observed_,
