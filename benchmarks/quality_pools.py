@@ -5,7 +5,7 @@
     python -m benchmarks.quality_pools --methods "LWEA;PTA;HBGF" --tables published    any label method
     python -m benchmarks.quality_pools --methods all --tables all --draws 3 --json FILE    the page of
                                                   methods; those that are in the file are not fitted again
-    python -m benchmarks.quality_pools --methods "fuse;DAL;ECCMS;LWEA;LWGP;MCLA" --tables all    the leaders
+    python -m benchmarks.quality_pools --methods "fuse;DAL;ECCMS" --tables all --draws 6    the leaders
 
 Needs the benchmark files (see `consilience.datasets.load`). A draw takes ten base clusterings of a pool
 without replacement, as the authors of the mixed pools do. Every pool and draw has its own random source, so

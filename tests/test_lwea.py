@@ -141,7 +141,7 @@ def test_too_many_distinct_rows_are_refused(monkeypatch):
 
 
 def test_too_many_base_clusters_are_refused(monkeypatch):
-    monkeypatch.setattr(lwgp, "_MAX_BASE_CLUSTERS", 10)
+    monkeypatch.setattr(lwgp, "MAX_BASE_CLUSTERS", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(
         ValueError, match=r"18 clusters in all, LWEA takes at most 10; '0' alone has 3\. Hint"
