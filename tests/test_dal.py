@@ -164,3 +164,8 @@ def test_few_labels_cost_little():
     whole, partial = np.mean(scores, axis=0)
     assert whole > 0.62
     assert partial > 0.57
+
+
+def test_scalable_form_of_base_clusterings_that_say_nothing():
+    base = [[0, 0], [0, -1], [0, 0], [-1, 0]]
+    assert len(np.unique(DAL(2, solver="scalable", random_state=0).fit_predict(base))) == 2

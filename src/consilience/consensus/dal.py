@@ -92,8 +92,9 @@ def _relocate(
     max_iter: int,
 ) -> tuple[np.ndarray, int]:
     """Every row to the cluster of highest mean similarity, until none moves; and the number of sweeps."""
-    first = _nearest(codes, offsets, table, norms, w, labels, n_clusters)
-    labels = np.where(labels == _UNASSIGNED, first, labels)
+    if (labels == _UNASSIGNED).any():
+        first = _nearest(codes, offsets, table, norms, w, labels, n_clusters)
+        labels = np.where(labels == _UNASSIGNED, first, labels)
     n_iter, settled = 0, False
     while not settled and n_iter < max_iter:
         moved = _nearest(codes, offsets, table, norms, w, labels, n_clusters)
@@ -135,7 +136,8 @@ def _from_a_sample(
     best, labels = -1.0, np.full(len(w), _UNASSIGNED)
     for found in _link_micro_clusters(part, offsets, drawn, table, lengths, n_clusters, min_share, rng):
         moved, _ = _relocate(part, offsets, table, lengths, drawn, found, n_clusters, max_iter)
-        agreement = ensemble_agreement(moved, part, counts=drawn)
+        # NaN where no base clustering says anything: any start is as good.
+        agreement = np.nan_to_num(ensemble_agreement(moved, part, counts=drawn))
         if agreement > best:
             best, labels[rows] = agreement, moved
     weights = np.zeros(len(w))
