@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.bench_pce import high_water, show
 from consilience import ACMK
-from consilience.consensus._acmk_admm import acmk_admm
-from consilience.consensus._acmk_sparse import acmk_sparse, neighbour_pairs
-from consilience.consensus.acmk import coordinates
+from consilience.features._acmk_admm import acmk_admm
+from consilience.features._acmk_sparse import acmk_sparse, neighbour_pairs
+from consilience.features.acmk import coordinates
 from consilience.generate import base_partitions
 from consilience.metrics import adjusted_rand_score
 

@@ -40,7 +40,6 @@ from tests.planted import planted
 
 from benchmarks.bench_pce import high_water, show
 from consilience import Partitions, consensus
-from consilience.consensus._labels import LabelsMixin
 from consilience.metrics import adjusted_rand_score
 
 SIZES = (10**3, 10**4, 10**5, 10**6)
@@ -53,11 +52,9 @@ ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT"), "1"
 )
 N_CLUSTERS = 10
-METHODS = {
-    name: {}
-    for name in sorted(consensus.__all__, key=str.lower)
-    if issubclass(getattr(consensus, name), LabelsMixin)
-} | {"ECPCS, hierarchy": {"form": "hierarchy"}}
+METHODS = {name: {} for name in sorted(consensus.__all__, key=str.lower)} | {
+    "ECPCS, hierarchy": {"form": "hierarchy"}
+}
 PEERS = ("cspa", "hgpa", "mcla", "hbgf", "nmf", "cspa, mended", "mcla, mended", "hbgf, mended")
 
 

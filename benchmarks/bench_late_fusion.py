@@ -34,8 +34,8 @@ from consilience import EEIMVC, LFIMVC, datasets
 from consilience.core.kernels import fit_kernel
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
 from consilience.missing import drop_views
-from consilience.multiview._kernels import base_embeddings
 from consilience.multiview.eeimvc import eeimvc
+from consilience.multiview.kernels import base_embeddings
 from consilience.multiview.mkkmik import mkkmik
 
 try:
@@ -204,7 +204,7 @@ def against_plain(repeats):
                 "plain EE": lambda h=hs, o=observed: plain_eeimvc(h, o, h[0], 1.0, n_sweeps=20),
                 "EE": lambda h=hs, o=observed, s=options: eeimvc(h, o, h[0], **s),
                 "plain IK": lambda b=blocks, r=rows, n=n, k=k, s=sweeps: plain_mkkmik(b, r, n, k, n_sweeps=s),
-                "IK": lambda p=kernels, k=k, s=sweeps: mkkmik(p, k, max_iter=s, tol=0.0)[0],
+                "IK": lambda p=kernels, k=k, s=sweeps: mkkmik(p, k, max_iter=s, tol=0.0),
             },
             repeats,
         )

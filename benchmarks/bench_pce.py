@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience import PCE, Partitions, datasets
 from consilience.consensus.pce import pce
+from consilience.core.canonical import Rows
 from consilience.core.spectral import left_singular_vectors
 from consilience.generate import base_partitions
 from consilience.metrics import adjusted_rand_score
@@ -61,20 +62,21 @@ def against_plain():
     for missing, on in ((0.3, "all rows"), (0.3, "distinct rows"), (0.0, "all rows"), (0.0, "distinct rows")):
         base = base_partitions(X, 10, 10, subsample=1 - missing, random_state=0)
         table = Partitions.of(base)
-        rows = table.distinct
-        codes, counts, inverse = rows
+        few, inverse = Rows(table.distinct.codes, table.offsets, table.distinct.counts), table.inverse
+        h0 = left_singular_vectors(few.codes, few.offsets, few.weights, 10)[inverse]
+        rows = few
         if on == "all rows":
-            codes, counts, inverse = table.codes, np.ones(len(base), dtype=int), np.arange(len(base))
-        h0 = left_singular_vectors(rows.codes, table.offsets, rows.counts.astype(float), 10)[rows.inverse]
+            rows = Rows(table.codes, table.offsets, np.ones(len(base), dtype=int))
+            inverse = np.arange(len(base))
         settings = {
             "init": "coassociation", "gamma": 1.0, "n_init": 1, "self_paced": True, "diversity": True,
             "joint": True, "max_iter": N_ITER, "tol": 0.0, "rng": np.random.RandomState(0),
             "starts": [inverse[0]],
         }  # fmt: skip
 
-        def ours(codes=codes, counts=counts, offsets=table.offsets, settings=settings, **more):
+        def ours(rows=rows, settings=settings, **more):
             with threadpool_limits(1, user_api="blas"):
-                return pce(codes, counts, offsets, 10, **settings | more)
+                return pce(rows, 10, **settings | more)
 
         def to_the_end():
             return ours(tol=1e-3, max_iter=100)
@@ -86,7 +88,7 @@ def against_plain():
         ours()  # compile
         (slow, fast, fastest), (expected, found, stopped) = seconds(plain, ours, to_the_end)
         yield {
-            "task": f"{name}, {missing:.0%} missing, {on} ({len(codes)} of {len(base)})",
+            "task": f"{name}, {missing:.0%} missing, {on} ({len(rows.codes)} of {len(base)})",
             "plain one-hot s": slow,
             "ours s": fast,
             "ratio": slow / fast,

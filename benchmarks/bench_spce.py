@@ -55,9 +55,8 @@ def features(name):
 
 def solve(base, c):
     table = Partitions.of(base)
-    rows = table.distinct
     with threadpool_limits(1, user_api="blas"):
-        return spce(rows.codes, rows.counts, c, **SETTINGS), rows.inverse
+        return spce(table.canonical.rows, c, **SETTINGS), table.inverse
 
 
 def dense_step(base, c):
@@ -106,7 +105,7 @@ def end_to_end():
         fast, model = seconds(lambda base=base: SPCE(10, random_state=0).fit(base))
         yield {
             "task": f"{name}, n = {len(X)}, m = 10, whole fit",
-            "distinct rows": model.coassociation_.shape[0],
+            "distinct rows": model.row_coassociation_.shape[0],
             "one dense step s (extrapolated)": extrapolated,
             "SPCE s": fast,
             "share": f"{fast / extrapolated:.3%}",
@@ -146,7 +145,7 @@ def many_instances(n):
         fast, model = seconds(lambda base=base: SPCE(10, random_state=0).fit(base), clock=time.process_time)
         yield {
             "task": f"blobs of width {spread:g}, bases of {k} clusters, n = {n:.0e}, m = 10",
-            "distinct rows": model.coassociation_.shape[0],
+            "distinct rows": model.row_coassociation_.shape[0],
             "SPCE s": fast,
             "two k-means bases s": full,
             "two capped at 20 steps s": capped,
@@ -169,7 +168,7 @@ def many_rows(sizes):
         fast, model = seconds(lambda base=base: SPCE(10, random_state=0).fit(base), 1)
         yield {
             "task": f"planted, 30% noise, m = 12, n = {n}",
-            "distinct rows": model.coassociation_.shape[0],
+            "distinct rows": model.row_coassociation_.shape[0],
             "SPCE s": fast,
             "steps": model.n_iter_,
             "components": model.n_components_,

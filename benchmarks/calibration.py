@@ -25,7 +25,7 @@ from benchmarks.quality_pce import show
 from consilience import PCE, Partitions, datasets
 from consilience.core.tables import contingency, gather
 from consilience.diagnostics import confidence, gather_evidence, support
-from consilience.diagnostics._counts import joint_rows
+from consilience.diagnostics.counts import joint_rows
 from consilience.diagnostics.posterior import _log_chance, _of_own_cluster
 from consilience.missing import drop_labels
 
@@ -78,7 +78,7 @@ def cut(table, k):
     vectors = np.linalg.eigh(pairs * scale * scale[:, None])[1][:, -k:]
     h = gather(rows.codes, table.offsets, scale[:, None] * vectors)
     h /= np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-12)
-    return KMeans(k, n_init=5, random_state=0).fit(h, sample_weight=rows.counts).labels_[rows.inverse]
+    return KMeans(k, n_init=5, random_state=0).fit(h, sample_weight=rows.counts).labels_[table.inverse]
 
 
 def right(y, labels):

@@ -19,9 +19,9 @@ from sklearn.preprocessing import normalize
 
 from benchmarks.quality_pce import show
 from consilience import ACMK, datasets
-from consilience.consensus import _acmk_admm as dense
-from consilience.consensus._acmk_endings import final_labels
-from consilience.consensus.acmk import coordinates
+from consilience.features import _acmk_admm as dense
+from consilience.features._acmk_endings import final_labels
+from consilience.features.acmk import coordinates
 from consilience.generate import base_partitions
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
 

@@ -21,9 +21,9 @@ from sklearn.preprocessing import normalize
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import CONSTANT, MIXED, draws
 from consilience import Partitions, datasets, fuse
-from consilience.fusion.labels import CANDIDATES, SAMPLE, best_of, candidates, margin_of
+from consilience.fusion.labels import CANDIDATES, SAMPLE, best_of, candidates, margin_of, methods_for
 from consilience.generate import base_partitions
-from consilience.metrics import ensemble_agreement, normalized_mutual_info_score
+from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 
 RATIOS = (0.0, 0.3, 0.5, 0.7, 0.9)
@@ -73,15 +73,14 @@ def runs(n_draws, ratios):
 def scores(draw, y, table):
     """NMI (max) of `fuse` and of all its candidates on the whole table."""
     known, k = Partitions.of(table), len(np.unique(y))
-    n_rows = len(known.distinct.counts)
-    names = [name for name, limit in CANDIDATES.items() if n_rows <= limit]
-    found, agreement = {}, {}
+    found, tried = {}, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, model in candidates(known, k, names, "error", draw):
-            found[name], agreement[name] = model.labels_, ensemble_agreement(model.labels_, known)
-        if n_rows <= SAMPLE:
-            found["fuse"] = found[best_of(agreement, margin_of(known, k))]
+        for candidate, model in candidates(known, k, methods_for(known), "error", draw):
+            found[candidate.name] = model.labels_
+            tried.append(candidate)
+        if known.distinct.n_rows <= SAMPLE:
+            found["fuse"] = found[best_of(tried, margin_of(known, k)).name]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels
     return {name: normalized_mutual_info_score(y, x, normalization="max") for name, x in found.items()}

@@ -25,9 +25,9 @@ from consilience.core.kernels import fit_kernel, restrict
 from consilience.core.stiefel import polar_factor
 from consilience.metrics import accuracy_score, adjusted_rand_score, normalized_mutual_info_score
 from consilience.missing import drop_views
-from consilience.multiview._kernels import base_embeddings, cluster_embedding
 from consilience.multiview._late import common_directions, read_prior
 from consilience.multiview.eeimvc import eeimvc
+from consilience.multiview.kernels import base_embeddings, cluster_embedding
 from consilience.multiview.lfimvc import lfimvc
 from consilience.multiview.mkkm import impute, mkkm
 from consilience.multiview.mkkmik import mkkmik
@@ -157,13 +157,13 @@ def multiple_kernel(imputation):
     def run(case):
         kernels, fills = impute(case.kernels, case.k, imputation)
         found = mkkm(kernels, case.k, fills=fills, max_iter=100, tol=1e-3)
-        return case.score_rows(found.found.vectors)
+        return case.score_rows(found.embedding)
 
     return run
 
 
 def incomplete_kernels(case):
-    return case.score_rows(mkkmik(case.kernels, case.k, max_iter=100, tol=1e-4)[0].found.vectors)
+    return case.score_rows(mkkmik(case.kernels, case.k, max_iter=100, tol=1e-4).embedding)
 
 
 def settings():

@@ -17,9 +17,9 @@ from benchmarks.quality_fuse import FEATURES
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import draws
 from consilience import Partitions, datasets
-from consilience.fusion.labels import CANDIDATES, best_of, candidates, margin_of
+from consilience.fusion.labels import best_of, candidates, margin_of, methods_for
 from consilience.generate import base_partitions
-from consilience.metrics import ensemble_agreement, normalized_mutual_info_score
+from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 
 RATIOS = (0.0, 0.5, 0.9)
@@ -45,18 +45,16 @@ def ensembles(ratio):
 
 
 def answers(draw, y, table):
-    """Agreement with the base labels and NMI (max) of every candidate; None where no margin applies."""
+    """NMI (max) of every candidate; None where no margin applies."""
     known, k = Partitions.of(table), len(np.unique(y))
     if not margin_of(known, k):
         return None
-    names = [name for name, limit in CANDIDATES.items() if len(known.distinct.counts) <= limit]
-    agreement, quality = {}, {}
+    quality = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, model in candidates(known, k, names, "error", draw):
-            agreement[name] = ensemble_agreement(model.labels_, known)
-            quality[name] = normalized_mutual_info_score(y, model.labels_, normalization="max")
-    return agreement, quality
+        for candidate, model in candidates(known, k, methods_for(known), "error", draw):
+            quality[candidate] = normalized_mutual_info_score(y, model.labels_, normalization="max")
+    return quality
 
 
 def measure():
@@ -68,9 +66,9 @@ def measure():
                 found[kind].append(answer)
         for kind, each in found.items():
             row = {"ensembles": f"{len(each)} of {kind}", "missing": f"{ratio:.0%}"}
-            row["DAL"] = f"{np.mean([quality['DAL'] for _, quality in each]):.3f}"
+            row["DAL"] = f"{np.mean([quality[best_of(quality, np.inf)] for quality in each]):.3f}"
             for margin in MARGINS:
-                taken = [quality[best_of(agreement, margin)] for agreement, quality in each]
+                taken = [quality[best_of(quality, margin)] for quality in each]
                 row[f"{margin:.0%}"] = f"{np.mean(taken):.3f}"
             yield row
 

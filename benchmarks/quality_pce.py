@@ -18,6 +18,7 @@ from tests.planted import planted
 
 from consilience import PCE, Partitions, datasets
 from consilience.consensus.pce import pce
+from consilience.core.canonical import Rows
 from consilience.generate import base_partitions
 from consilience.metrics import accuracy_score, adjusted_rand_score, normalized_mutual_info_score
 
@@ -171,13 +172,12 @@ def imputations(n_draws):
                 base = np.where(hidden, -1, full)
                 ours.append(np.mean(PCE(c, random_state=draw).fit(base).imputed_[hidden] == full[hidden]))
                 table = Partitions.of(base)
-                rows = table.distinct
+                rows = Rows(table.distinct.codes, table.offsets, table.distinct.counts)
                 result = pce(
-                    rows.codes, rows.counts, table.offsets, c, init="normalized", gamma=1.0, n_init=10,
-                    self_paced=True, diversity=True, joint=True, max_iter=100, tol=1e-3,
-                    rng=np.random.RandomState(draw),
+                    rows, c, init="normalized", gamma=1.0, n_init=10, self_paced=True, diversity=True,
+                    joint=True, max_iter=100, tol=1e-3, rng=np.random.RandomState(draw),
                 )  # fmt: skip
-                filled = table.decode(result.codes[rows.inverse])
+                filled = table.decode(result.codes[table.inverse])
                 published.append(np.mean(filled[hidden] == full[hidden]))
             row[f"Eq. (11), {ratio:.0%} hidden"] = f"{np.mean(published):.3f}"
             row[f"imputed_, {ratio:.0%} hidden"] = f"{np.mean(ours):.3f}"

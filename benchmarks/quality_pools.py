@@ -26,7 +26,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.quality_pce import show
 from consilience import LWEA, LWGP, PCE, MixtureConsensus, consensus, datasets, fuse
-from consilience.consensus._labels import LabelsMixin
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 
@@ -57,7 +56,7 @@ USUAL = tuple(METHODS)
 METHODS |= {
     name: lambda k, draw, name=name: getattr(consensus, name)(k, random_state=draw)
     for name in consensus.__all__
-    if name not in METHODS and issubclass(getattr(consensus, name), LabelsMixin)
+    if name not in METHODS
 }
 
 

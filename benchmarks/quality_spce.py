@@ -72,14 +72,14 @@ def finishes(n_runs):
         cut, linked = [], []
         for _, y, c, base in draws(COMPLETE, n_runs):
             known = Partitions.of(base)
-            rows = known.distinct
+            rows = known.canonical.rows
             with threadpool_limits(1, user_api="blas"):
-                result = spce(rows.codes, rows.counts, c, theta=theta, weighting="self_paced", max_iter=20)
+                result = spce(rows, c, theta=theta, weighting="self_paced", max_iter=20)
             if result.n_components <= c:
                 continue
-            graph, sizes = _between_components(result, known)
+            graph, sizes = _between_components(result, rows)
             merged = average_linkage(graph, np.outer(sizes, sizes), c)
-            linked.append(score(y, merged[result.components][rows.inverse]))
+            linked.append(score(y, merged[result.components][known.inverse]))
             cut.append(score(y, SPCE(c, theta=theta, random_state=0).fit_predict(base)))
         yield {
             "theta": theta,

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 import consilience
-from consilience import consensus, multiview
+from consilience import consensus, features, multiview
 
 project = "consilience"
 author = "The consilience developers"
@@ -50,7 +50,8 @@ html_show_sphinx = False
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp, .go"
 
-_METHODS = {name: getattr(room, name) for room in (consensus, multiview) for name in room.__all__}
+_ROOMS = (consensus, multiview, features)  # a page for every method; one for all of another room
+_METHODS = {name: getattr(room, name) for room in _ROOMS for name in room.__all__}
 
 
 def _solvers(estimator: type) -> list[str]:
@@ -75,10 +76,7 @@ def _methods_on(text: str) -> list[str]:
 
 
 autosummary_context = {
-    "method_rooms": [
-        consensus.__name__,
-        multiview.__name__,
-    ],  # a page for every method; one for all of another room
+    "method_rooms": [room.__name__ for room in _ROOMS],
     "solvers": {f"{m.__module__.rsplit('.', 1)[0]}.{name}": _solvers(m) for name, m in _METHODS.items()},
     "method_pages": _page_of_method(),
 }
@@ -95,6 +93,8 @@ def _read_page(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _home(name: str) -> str:
+    if name in _METHODS:
+        return _METHODS[name].__module__.rpartition(".")[0]
     return f"consilience.{consilience._HOME[name]}"
 
 
@@ -103,7 +103,7 @@ def _find_short_name(app: Sphinx, env: Any, node: pending_xref, shown: nodes.Ele
     if node.get("refdomain") != "py":
         return None
     name, _, rest = node["reftarget"].removeprefix("consilience.").partition(".")
-    if name not in consilience._HOME:
+    if name not in _METHODS and name not in consilience._HOME:
         return None
     target = ".".join(part for part in (_home(name), name, rest) if part)
     domain = env.get_domain("py")

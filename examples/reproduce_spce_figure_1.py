@@ -23,11 +23,11 @@ _SHADES = 7  # few, so that the file stays small
 def matrices(labels: np.ndarray, n_clusters: int) -> dict[str, np.ndarray]:
     """Between all instances, not negative: the input, and the consensus of every method."""
     found = {"co-association": np.mean([column[:, None] == column for column in labels.T], axis=0)}
-    learned = {"RCE": (RCE, "similarity_"), "MEC": (MVEC, "graph_"), "RSEC": (RSEC, "representation_")}
+    learned = {"RCE": (RCE, "similarity"), "MEC": (MVEC, "graph"), "RSEC": (RSEC, "representation")}
     for name, (method, attribute) in learned.items():
         model = method(n_clusters, random_state=0).fit(labels)
-        rows = model.partitions_.distinct.inverse
-        matrix = np.abs(getattr(model, attribute))
+        rows = model.row_of_instance_
+        matrix = np.abs(getattr(model, f"row_{attribute}_"))
         found[name] = (matrix + matrix.T)[np.ix_(rows, rows)] / 2
     spce = SPCE(n_clusters, random_state=0).fit(labels)
     return {**found, "SPCE": spce.coassociation(np.arange(len(labels)))}

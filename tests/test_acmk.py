@@ -15,11 +15,11 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from consilience import ACMK, datasets
-from consilience.consensus import _acmk_admm as dense
-from consilience.consensus import _acmk_endings as endings
-from consilience.consensus import _acmk_sparse as sparse
-from consilience.consensus import acmk
 from consilience.core import hot
+from consilience.features import _acmk_admm as dense
+from consilience.features import _acmk_endings as endings
+from consilience.features import _acmk_sparse as sparse
+from consilience.features import acmk
 from consilience.generate import base_partitions
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
 from tests.oracles import acmk as plain

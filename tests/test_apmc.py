@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience import APMC, datasets
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
-from consilience.multiview._scaling import learn_scaling
+from consilience.multiview.scaling import learn_scaling
 from tests.oracles.apmc import plain_eigenpairs, plain_similarity
 
 SOURCES = {"bg": [0, 1], "br": [0, 2], "gr": [1, 2], "all": [0, 1, 2]}

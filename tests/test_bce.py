@@ -7,11 +7,13 @@ from scipy.special import psi
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from consilience import BCE, Partitions
+from consilience import BCE
 from consilience.consensus import bce as module
+from consilience.core.profiles import smooth_profiles
 from tests.oracles.consensus import plain_bce
 from tests.planted import planted
 from tests.pools import first_ten, nmi
+from tests.rows import distinct_rows
 
 
 @pytest.mark.data
@@ -34,19 +36,18 @@ def test_quality_on_pools(data_folder, pool, missing, expected):
 def test_a_pass_over_the_rows_equals_plain_version_on_repeated_rows(monkeypatch, missing):
     _, base = planted(40, 5, 3, noise=0.3, missing=missing, seed=0)
     base = base[np.repeat(np.arange(40), np.random.default_rng(0).integers(1, 4, 40))]
-    table = Partitions.of(base)
-    rows, w = table.distinct, table.distinct.counts.astype(float)
+    rows, inverse = distinct_rows(base)
     rng = np.random.default_rng(1)
-    alpha, gamma = rng.random(3) + 0.5, rng.random((len(w), 3)) + 0.5
-    n_base_clusters = int(table.offsets[-1])
-    beta = module._profiles(rng.random((n_base_clusters, 3)), table.offsets, np.zeros(n_base_clusters))
-    new, sums, bound = plain_bce(table.codes, table.offsets, alpha, beta, gamma[rows.inverse])
-    found = module._expected_labels(rows.codes, table.offsets, w, alpha, beta, gamma)
+    alpha, gamma = rng.random(3) + 0.5, rng.random((len(rows.codes), 3)) + 0.5
+    n_base_clusters = int(rows.offsets[-1])
+    beta = smooth_profiles(rng.random((n_base_clusters, 3)), rows.offsets, np.zeros(n_base_clusters))
+    new, sums, bound = plain_bce(rows.codes[inverse], rows.offsets, alpha, beta, gamma[inverse])
+    found = module._expected_labels(rows, alpha, beta, gamma)
     assert_allclose(found[0], sums, rtol=1e-8)
     assert_allclose(found[1], bound, rtol=1e-8)
     monkeypatch.setattr(module, "_PASSES", 1)
-    fast = module._update_memberships(rows.codes, table.offsets, alpha, beta, gamma)
-    assert_allclose(fast[rows.inverse], new, rtol=1e-8)
+    fast = module._update_memberships(rows, alpha, beta, gamma)
+    assert_allclose(fast[inverse], new, rtol=1e-8)
 
 
 def test_alpha_is_the_dirichlet_with_the_given_mean():
@@ -97,7 +98,7 @@ def test_one_row_or_one_cluster():
 
 def test_says_when_it_did_not_converge():
     _, base = planted(100, 8, 4, noise=0.5, missing=0.3, seed=0)
-    with pytest.warns(ConvergenceWarning, match="BCE did not converge in 1 iterations. Hint: raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"BCE did not converge in max_iter=1 iterations\. Hint"):
         BCE(4, max_iter=1, random_state=0).fit(base)
 
 

@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import CESHL, Partitions
 from consilience.consensus import ceshl as module
+from consilience.core.canonical import Rows
 from consilience.core.simplex import minimize_in_box
 from tests.oracles.ceshl import plain_ceshl, plain_value, plain_weights
 from tests.planted import planted
@@ -42,13 +43,17 @@ def test_equals_authors_outputs_where_the_search_takes_their_path(fixtures_folde
 def test_a_step_on_distinct_rows_is_one_on_all_instances(fixtures_folder, name):
     given = np.load(fixtures_folder / name)
     table = Partitions.of(given["base"])
-    rows = table.distinct
+    rows = table.canonical.rows
     assert len(rows.counts) < len(given["base"])
-    settings = {"smoothness": float(given["lam"]), "max_iter": 1}
-    few = module.ceshl(rows.codes, rows.counts, table.offsets, 4, **settings)
-    every = module.ceshl(table.codes, np.ones(len(table.codes)), table.offsets, 4, **settings)
+    repeated = Rows(rows.codes[table.inverse], rows.offsets, np.ones(len(table.codes)))
+    few, every = (
+        module.ceshl(
+            part, 4, smoothness=float(given["lam"]), max_iter=1, n_init=1, rng=np.random.RandomState(0)
+        )
+        for part in (rows, repeated)
+    )
     # Twenty iterations of the search let rounding grow, from 1e-14 after ten of them to 1e-8 in one run.
-    assert_allclose(few.hyperedges[rows.inverse], every.hyperedges, atol=1e-6)
+    assert_allclose(few.hyperedges[table.inverse], every.hyperedges, atol=1e-6)
 
 
 @pytest.mark.parametrize("smoothness", [0.01, 1.0, 100.0])
@@ -93,10 +98,18 @@ def test_quadratic_in_the_box_is_minimal():
 def test_memberships_stay_in_the_box_and_fall_into_components(missing):
     truth, base = planted(120, 8, 3, noise=0.1, missing=missing, seed=0)
     model = CESHL(3, random_state=0).fit(base)
-    assert model.memberships_.min() >= 0.0
-    assert model.memberships_.max() <= 1.0
+    assert model.row_memberships_.min() >= 0.0
+    assert model.row_memberships_.max() <= 1.0
     assert model.n_components_ == 3
     assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+
+def test_memberships_are_in_the_order_of_the_categories():
+    _, base = planted(60, 4, 3, noise=0.0, missing=0.2, seed=0)
+    table = Partitions.of(base)
+    model = CESHL(3, random_state=0).fit(table)
+    found = model.row_memberships_[model.row_of_instance_]
+    assert found[table.indicator.toarray() > 0].min() > 0.5  # where all agree, nobody is put out
 
 
 def test_a_cluster_of_strangers_weighs_less():
@@ -118,7 +131,7 @@ def test_neither_order_nor_names_matter_where_it_is_clear(seed):
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(CESHL, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"CESHL compares all pairs of them and takes at most 10\. Hint"):
         CESHL(3).fit(base)

@@ -21,7 +21,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from consilience import consensus, fuse, multiview
+from consilience import consensus, features, fuse, multiview
 from consilience.cli.catalog import catalogue
 from consilience.cli.main import run
 from tests.planted import planted
@@ -529,7 +529,7 @@ class TestOtherCommands:
 
     def test_methods_are_all_there_with_cost_and_paper(self, capfd):
         found = {method.name: method for method in catalogue()}
-        assert set(found) == {*consensus.__all__, *multiview.__all__}
+        assert set(found) == {*consensus.__all__, *features.__all__, *multiview.__all__}
         for method in found.values():
             assert method.cost, method
             assert method.paper, method

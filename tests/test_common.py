@@ -14,20 +14,17 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import consilience
-from consilience import Partitions, consensus, multiview
-from consilience.consensus._labels import LabelsMixin
+from consilience import Partitions, consensus, features, multiview
+from consilience.consensus import LabelMethod
 from consilience.core import blocks
 from tests.instances import INSTANCES, NOT_FOR_LABELS
 from tests.planted import planted
 
-ROOMS = {**dict.fromkeys(consensus.__all__, consensus), **dict.fromkeys(multiview.__all__, multiview)}
+ROOMS = {name: room for room in (consensus, features, multiview) for name in room.__all__}
 
 
 def build(name, settings, **more):
     return getattr(ROOMS[name], name)(random_state=0, **{"n_clusters": 3, **settings, **more})
-
-
-LABEL_METHODS = [name for name in consensus.__all__ if issubclass(getattr(consensus, name), LabelsMixin)]
 
 
 def settings_of(names):
@@ -38,8 +35,8 @@ def settings_of(names):
     )
 
 
-every_label_method = settings_of(LABEL_METHODS)
-every_table_method = settings_of([name for name in consensus.__all__ if name not in LABEL_METHODS])
+every_label_method = settings_of(consensus.__all__)
+every_table_method = settings_of(features.__all__)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +65,7 @@ def test_every_method_is_listed():
 
 @parametrize_with_checks(
     [build(name, settings) for name, settings, _ in INSTANCES],
-    expected_failed_checks=lambda estimator: NOT_FOR_LABELS if isinstance(estimator, LabelsMixin) else {},
+    expected_failed_checks=lambda estimator: NOT_FOR_LABELS if isinstance(estimator, LabelMethod) else {},
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -292,4 +289,4 @@ def test_documented(name):
 def test_public_names_exist():
     for name in consilience.__all__:
         assert getattr(consilience, name) is not None
-    assert set(consensus.__all__) | set(multiview.__all__) <= set(consilience.__all__)
+    assert set(ROOMS) <= set(consilience.__all__)

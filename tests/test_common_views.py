@@ -1,6 +1,7 @@
 """What holds for every method of views: the house's own checks. (scikit-learn's run in `test_common`.)"""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import check_views, multiview
+from consilience.multiview.base import COMMON_PARAMETERS
 from tests.instances import INSTANCES
 
 N_CLUSTERS = 3
@@ -270,3 +273,58 @@ class TestPredict:
         assert_array_equal(model.predict(turned, mask=self.observed), expected)
         with pytest.raises(ValueError, match=r"view 'view0' has a column 'g0' that was not there .* Hint"):
             model.predict([frames[0].rename(columns={"f0": "g0"}), None])
+
+
+class Plain(multiview.ViewMethod):
+    """Clusters by the signs of the first feature; what a new method has to write."""
+
+    max_instances, max_views = 40, 2
+
+    def __init__(self, n_clusters=2, *, converges=True, max_iter=7, tol=0.0, random_state=None):
+        self.n_clusters = n_clusters
+        self.converges = converges
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    _parameter_constraints = {"n_clusters": COMMON_PARAMETERS["n_clusters"], "converges": ["boolean"]}  # noqa: RUF012
+
+    def _solve(self, views, rng):
+        labels = (views.arrays[0][:, 0] > 0).astype(int)
+        return SimpleNamespace(labels=labels, objective=np.array([1.0]), n_iter=1, converged=self.converges)
+
+    def _learn(self, result, views, order):
+        self.order_ = order
+
+
+class TestBase:
+    X = np.array([[-1.0], [2.0], [3.0]])
+
+    def test_numbers_clusters_by_size_and_keeps_what_was_learned(self):
+        model = Plain().fit({"a": self.X})
+        assert_array_equal(model.labels_, [1, 0, 0])
+        assert_array_equal(model.order_, [1, 0])
+        assert (model.n_clusters_, model.n_iter_, model.objective_.tolist()) == (2, 1, [1.0])
+        assert (model.view_names_, model.n_features_per_view_, model.index_) == (("a",), (1,), None)
+
+    def test_limits_are_said_once(self):
+        with pytest.raises(ValueError, match=r"41 instances, Plain takes at most 40: .*Hint: use APMC"):
+            Plain().fit(np.ones((41, 2)))
+        with pytest.raises(ValueError, match=r"Plain takes at most 2 views, got 3: .*Hint: use APMC"):
+            Plain().fit([self.X] * 3)
+
+    def test_warnings_point_at_the_line_of_the_user(self):
+        with pytest.warns(ConvergenceWarning, match=r"Plain did not converge in max_iter=7 .*Hint") as caught:
+            Plain(converges=False).fit(self.X)
+        assert caught[0].filename == __file__
+
+    def test_a_method_that_does_not_say_how_it_is_solved_is_an_error(self):
+        with pytest.raises(TypeError, match="Unsolved does not say how it is solved"):
+            Unsolved().fit(self.X)
+
+
+class Unsolved(multiview.ViewMethod):
+    """Says nothing."""
+
+    _parameter_constraints = {}  # noqa: RUF012
+    n_clusters, random_state = 2, None

@@ -3,15 +3,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from consilience import DAL, Partitions, datasets
-from consilience.consensus.dal import _diffusion, _similarity, significant_cut
+from consilience import DAL, datasets
+from consilience.consensus.dal import _diffuse, _similarity, significant_cut
 from consilience.core.certainty import certainty
 from consilience.core.linkage import average_linkage
-from consilience.core.tables import quadratic
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 from tests.oracles import dal as oracle
 from tests.planted import planted
+from tests.rows import distinct_rows
 
 
 def noisy(seed, n=45, m=6, missing=0.3):
@@ -28,12 +28,9 @@ def noisy(seed, n=45, m=6, missing=0.3):
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_similarity_is_the_diffusion_kernel(missing):
     _, base = noisy(3, missing=missing)
-    rows = Partitions.of(base).distinct
-    offsets = Partitions.of(base).offsets
-    w = rows.counts.astype(float)
-    table = _diffusion(rows.codes, offsets, w, certainty(rows.codes, rows.counts, offsets, 0.4))
-    s = _similarity(rows.codes, offsets, table, np.sqrt(quadratic(rows.codes, offsets, table)))
-    assert_allclose(s[np.ix_(rows.inverse, rows.inverse)], oracle.similarity(base, 0.4), atol=1e-12)
+    rows, inverse = distinct_rows(base)
+    s = _similarity(_diffuse(rows, certainty(rows, 0.4)))
+    assert_allclose(s[np.ix_(inverse, inverse)], oracle.similarity(base, 0.4), atol=1e-12)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])

@@ -11,8 +11,6 @@ from sklearn.metrics import adjusted_mutual_info_score
 from consilience import Partitions
 from consilience.core import blocks
 from consilience.diagnostics import (
-    _counts,
-    base_groups,
     base_table,
     confidence,
     diagnose,
@@ -24,6 +22,9 @@ from consilience.diagnostics import (
     require_linked,
     support,
 )
+from consilience.diagnostics import (
+    counts as count_tables,
+)
 from tests.oracles.diagnostics import (
     plain_components,
     plain_confidence,
@@ -34,6 +35,11 @@ from tests.oracles.diagnostics import (
     plain_support,
 )
 from tests.planted import planted
+
+
+def patterns(table):
+    return table.patterns.observed, table.patterns.counts
+
 
 PER_INSTANCE = ("confidence", "margin", "item_consensus", "coverage")
 
@@ -118,7 +124,7 @@ class TestAgainstLoops:
     def test_many_base_clusters_are_compared_pair_by_pair(self, monkeypatch):
         truth, base = planted(300, 4, 3, noise=0.2, missing=0.3, seed=1)
         whole = base_table(read(base), truth)
-        monkeypatch.setattr(_counts, "_MAX_SIDE", 2)
+        monkeypatch.setattr(count_tables, "_MAX_SIDE", 2)
         assert_allclose(base_table(read(base), truth).novelty, whole.novelty)
 
     def test_chi_square_of_missing_labels(self):
@@ -277,7 +283,7 @@ class TestIdentifiability:
     def test_groups_without_a_common_instance_are_an_error_that_names_them(self):
         gap = [None, None]
         table = Partitions.of({"a": [0, 1, *gap], "b": [1, 1, *gap], "c": [*gap, 0, 0], "d": [*gap, 0, 1]})
-        assert base_groups(table) == (("a", "b"), ("c", "d"))
+        assert table.base_groups == (("a", "b"), ("c", "d"))
         with pytest.raises(ValueError, match=r"2 groups .* 'a', 'b' \| 'c', 'd'\. Hint: add"):
             require_linked(table)
         found = identifiability(table)
@@ -311,7 +317,7 @@ class TestIdentifiability:
         base[0] = rng.integers(0, 3, m)
         expected = plain_never_together(base)
         assert 0.01 < expected < 0.9
-        masks, counts = links.patterns(read(base))
+        masks, counts = patterns(read(base))
         assert_allclose(links._disjoint_by_pairs(masks, counts.astype(float)) / 150**2, expected)
         assert_allclose(links._disjoint_share(masks, counts), expected)
         if m <= 9:
@@ -322,7 +328,7 @@ class TestIdentifiability:
     def test_sampled_never_together_is_near(self, monkeypatch):
         rng = np.random.default_rng(0)
         base = np.where(rng.random((3000, 30)) < 0.9, -1, 0)
-        masks, counts = links.patterns(read(np.column_stack([base, np.zeros(3000, int) - 1])[:, :30]))
+        masks, counts = patterns(read(np.column_stack([base, np.zeros(3000, int) - 1])[:, :30]))
         exact = links._disjoint_by_pairs(masks, counts.astype(float))
         monkeypatch.setattr(links, "_MAX_PAIRS", len(masks) * 300)
         assert_allclose(links._disjoint_by_pairs(masks, counts.astype(float)), exact, rtol=0.05)
@@ -359,7 +365,7 @@ class TestInformation:
         b = np.where(rng.random(n) < 0.5, a, rng.integers(0, k, n))
         table = np.zeros((k + 1, k))
         np.add.at(table, (a, b), 1)
-        assert_allclose(_counts.adjusted_information(table), adjusted_mutual_info_score(a, b), atol=1e-6)
+        assert_allclose(count_tables.adjusted_information(table), adjusted_mutual_info_score(a, b), atol=1e-6)
 
     def test_approximate_chance_level_is_near_the_exact_one(self, monkeypatch):
         rng = np.random.default_rng(0)
@@ -370,15 +376,15 @@ class TestInformation:
             np.add.at(table, (a, b), 1)
             exact = adjusted_mutual_info_score(a, b)
             with monkeypatch.context() as patch:
-                patch.setattr(_counts, "_EXACT_TERMS", 0)
-                assert_allclose(_counts.adjusted_information(table), exact, atol=0.01)
+                patch.setattr(count_tables, "_EXACT_TERMS", 0)
+                assert_allclose(count_tables.adjusted_information(table), exact, atol=0.01)
 
 
 class TestDegenerate:
     def test_equal_base_labels_with_different_consensus_labels_stay_apart(self):
         table = read([[0, 1], [0, 1], [1, 0], [0, 1]])
         labels = np.array([0, 1, 1, -1])
-        rows = _counts.joint_rows(table, labels)
+        rows = count_tables.joint_rows(table, labels)
         assert len(rows.codes) == 4
         assert_array_equal(rows.codes[rows.inverse], table.codes)
         assert_array_equal(rows.labels[rows.inverse], labels)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import consilience
-from consilience import consensus, multiview
+from consilience import consensus, features, multiview
 from consilience.datasets import load_digits
 from consilience.generate import base_partitions
 from consilience.missing import drop_labels
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 ELSEWHERE = {"gallery.md", "report.md"}  # run by the tests of pictures and of the report
 BLOCK = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
-METHODS = [*consensus.__all__, *multiview.__all__]
+METHODS = [*consensus.__all__, *features.__all__, *multiview.__all__]
 METHOD_PAGES = {path.name: path.read_text() for path in (DOCS / "methods").glob("*.md")}
 
 

@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import DREC, datasets
-from consilience.consensus import drec as module
 from consilience.metrics import normalized_mutual_info_score
 from tests.oracles.drec import plain_representation
 from tests.planted import planted
@@ -44,7 +43,7 @@ def test_representation_equals_plain_version(missing, regularization, seed):
     rows, slow = plain_representation(base, regularization)
     model = DREC(4, regularization=regularization, random_state=0).fit(base)
     place = [int(np.flatnonzero((rows == row).all(axis=1))[0]) for row in model.partitions_.distinct.codes]
-    assert_allclose(model.representation_, slow[np.ix_(place, place)], atol=1e-10)
+    assert_allclose(model.row_representation_, slow[np.ix_(place, place)], atol=1e-10)
 
 
 def test_reweighting_lowers_the_objective():
@@ -58,7 +57,7 @@ def test_reweighting_lowers_the_objective():
     def objective(z):
         return np.linalg.norm(x - x @ z, axis=0).sum() + np.sum(z**2)
 
-    assert objective(model.representation_) < objective(ridge)
+    assert objective(model.row_representation_) < objective(ridge)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,13 +81,13 @@ def test_how_often_a_row_occurs_does_not_matter():
 
 def test_rows_with_few_labels_are_scaled_to_the_length_of_complete_ones():
     base = np.array([[0, 0, 0, 0], [1, 1, 1, 1], [0, -1, -1, -1]])
-    z = DREC(2, random_state=0).fit(base).representation_
+    z = DREC(2, random_state=0).fit(base).row_representation_
     # Their representation by themselves shrinks alike, whether four labels or one were seen.
     assert_allclose(sorted(np.diag(z))[1], np.diag(z).max(), rtol=0.3)
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(DREC, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"DREC compares all pairs of them and takes at most 10\. Hint"):
         DREC(3).fit(base)

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import EAC, LWEA, Partitions
-from consilience.consensus import eac as module
 from consilience.core.linkage import cut
 from consilience.metrics import normalized_mutual_info_score
 from tests.oracles.consensus import plain_eac, plain_shares
@@ -48,7 +47,7 @@ def test_average_linkage_equals_plain_version(missing, seed):
 def test_single_linkage_merges_at_the_heights_of_scipy(missing, seed):
     _, base = planted(60, 8, 4, noise=0.25, missing=missing, seed=seed)
     base = np.unique(base, axis=0)
-    found = EAC(4, linkage="single").fit(base).merges_
+    found = EAC(4, linkage="single").fit(base).row_merges_
     reference = linkage(squareform(10.0 - plain_shares(base), checks=False), "single")
     assert_allclose(found[:, 2], 10.0 - reference[:, 2], atol=1e-10)
 
@@ -80,7 +79,7 @@ def test_neither_order_nor_names_matter_with_noise(kind, seed):
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_is_lwea_with_clusters_that_all_count_alike(missing):
     _, base = planted(120, 7, 3, noise=0.3, missing=missing, seed=3)
-    assert_array_equal(EAC(3).fit(base).merges_, LWEA(3, theta=1e30).fit(base).merges_)
+    assert_array_equal(EAC(3).fit(base).row_merges_, LWEA(3, theta=1e30).fit(base).row_merges_)
 
 
 def test_first_merge_has_the_highest_share_of_agreement():
@@ -88,23 +87,22 @@ def test_first_merge_has_the_highest_share_of_agreement():
     rows = Partitions.of(base).distinct
     s = Partitions.of(rows.codes).coassociation()
     np.fill_diagonal(s, 0.0)
-    assert_allclose(EAC(3).fit(base).merges_[0, 2], s.max(), atol=1e-10)
+    assert_allclose(EAC(3).fit(base).row_merges_[0, 2], s.max(), atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["average", "single"])
 def test_merges_give_every_number_of_clusters(kind):
     _, base = planted(120, 6, 4, noise=0.3, missing=0.2, seed=0)
     model = EAC(4, linkage=kind).fit(base)
-    inverse = model.partitions_.distinct.inverse
     for k in (2, 4, 7):
         labels = EAC(k, linkage=kind).fit_predict(base)
-        assert adjusted_rand_score(cut(model.merges_, k)[inverse], labels) == 1.0
-    assert model.merges_[-1, 3] == 120
-    assert (np.diff(model.merges_[:, 2]) <= 1e-10).all()
+        assert adjusted_rand_score(cut(model.row_merges_, k)[model.row_of_instance_], labels) == 1.0
+    assert model.row_merges_[-1, 3] == 120
+    assert (np.diff(model.row_merges_[:, 2]) <= 1e-10).all()
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(EAC, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"EAC compares all pairs of them and takes at most 10\. Hint"):
         EAC(3).fit(base)

@@ -14,8 +14,8 @@ from tests.planted import planted
 
 def of_instances(model):
     """C of all instances, without its diagonal."""
-    inverse = model.partitions_.distinct.inverse
-    c = model.similarity_[np.ix_(inverse, inverse)]
+    inverse = model.row_of_instance_
+    c = model.row_similarity_[np.ix_(inverse, inverse)]
     np.fill_diagonal(c, 0.0)
     return c
 
@@ -58,7 +58,7 @@ def test_counts_equal_repeated_rows(missing, seed):
     c, n_iter, labels = plain_eccms(base, 4)
     np.fill_diagonal(c, 0.0)
     model = ECCMS(4).fit(base)
-    assert len(model.similarity_) <= 50
+    assert len(model.row_similarity_) <= 50
     assert model.n_iter_ == n_iter
     assert_allclose(of_instances(model), c, atol=1e-10)
     assert adjusted_rand_score(model.labels_, labels) == 1.0
@@ -67,7 +67,7 @@ def test_counts_equal_repeated_rows(missing, seed):
 def test_settled_similarity_is_feasible(monkeypatch):
     monkeypatch.setattr(module, "_TOL", 1e-7)
     base = without_ties(80, 8, missing=0.0, seed=0)
-    c = ECCMS(4, max_iter=20_000).fit(base).similarity_
+    c = ECCMS(4, max_iter=20_000).fit(base).row_similarity_
     assert_allclose(c, c.T, atol=1e-5)
     assert c.min() > -1e-5
     assert c.max() < 1 + 1e-5
@@ -101,12 +101,12 @@ def test_a_pair_seen_together_once_is_not_sure():
 
 def test_too_few_steps_are_told():
     base = without_ties(60, 6, missing=0.0, seed=0)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 steps\. Hint: raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 iterations\. Hint: raise max_iter"):
         ECCMS(3, max_iter=2).fit(base)
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(ECCMS, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"ECCMS compares all pairs of them and takes at most 10\. Hint"):
         ECCMS(3).fit(base)

@@ -12,6 +12,7 @@ from consilience.core.linkage import cut
 from consilience.metrics import normalized_mutual_info_score
 from tests.oracles.trajectory import plain_cluster_similarity, plain_ecpcs_similarity, plain_hierarchy
 from tests.planted import planted
+from tests.rows import distinct_rows
 
 both = pytest.mark.parametrize("form", ["meta", "hierarchy"])
 
@@ -49,15 +50,14 @@ def test_instance_similarity_and_hierarchy_equal_plain_version(missing, seed):
     _, base = planted(60, 5, 4, noise=0.25, missing=missing, seed=seed)
     base = np.column_stack([base, np.random.default_rng(seed).integers(0, 20, 60)])  # no ties
     base = Partitions.of(base[np.repeat(np.arange(60), np.arange(60) % 3 + 1)]).codes
-    table = Partitions.of(base)
-    rows = table.distinct
+    rows, inverse = distinct_rows(base)
     r = plain_cluster_similarity(base)
     slow = plain_ecpcs_similarity(base, r)
-    fast = module._enhanced_coassociation(rows.codes, table.offsets, rows.counts.astype(float), r)
-    assert_allclose(fast[np.ix_(rows.inverse, rows.inverse)], slow, atol=1e-10)
+    fast = module._enhanced_coassociation(rows, r)
+    assert_allclose(fast[np.ix_(inverse, inverse)], slow, atol=1e-10)
     if missing:
         return  # pairs that agree wherever both were seen are as alike as others: ties, broken at will
-    equal = rows.inverse[:, None] == rows.inverse
+    equal = inverse[:, None] == inverse
     for k in (2, 5):
         labels = ECPCS(k, form="hierarchy").fit_predict(base)
         assert adjusted_rand_score(labels, plain_hierarchy(slow, k, equal=equal)) == 1.0
@@ -110,10 +110,9 @@ def test_unequal_sizes_are_found():
 def test_merges_give_every_number_of_clusters():
     _, base = planted(120, 6, 4, noise=0.3, missing=0.2, seed=0)
     model = ECPCS(4, form="hierarchy").fit(base)
-    inverse = model.partitions_.distinct.inverse
     for k in (2, 4, 7):
         labels = ECPCS(k, form="hierarchy").fit_predict(base)
-        assert adjusted_rand_score(cut(model.merges_, k)[inverse], labels) == 1.0
+        assert adjusted_rand_score(cut(model.row_merges_, k)[model.row_of_instance_], labels) == 1.0
     assert not hasattr(model, "meta_clusters_")
 
 
@@ -126,7 +125,7 @@ def test_more_clusters_than_base_clusters():
 def test_too_many_distinct_rows_are_refused(monkeypatch):
     monkeypatch.setattr(module, "_MAX_ROWS", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
-    with pytest.raises(ValueError, match=r"'hierarchy' compares all pairs .* at most 10\. Hint"):
+    with pytest.raises(ValueError, match=r"ECPCS compares all pairs .* at most 10\. Hint"):
         ECPCS(3, form="hierarchy").fit(base)
     ECPCS(3, random_state=0).fit(base)
 

@@ -7,9 +7,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import EEIMVC, datasets
 from consilience.core import kernels
-from consilience.multiview import _kernels, _late
-from consilience.multiview._views import unit_rows
+from consilience.multiview import _late
+from consilience.multiview import kernels as view_kernels
 from consilience.multiview.eeimvc import eeimvc
+from consilience.multiview.rows import unit_rows
 from tests.oracles.late_fusion import (
     base_embedding,
     centred_and_scaled,
@@ -477,7 +478,7 @@ def test_published_preprocessing_needs_complete_tables():
 
 
 def test_function_of_the_user_is_refused_for_too_many_rows(monkeypatch):
-    monkeypatch.setattr(_kernels, "EXACT_ROWS", 50)
+    monkeypatch.setattr(view_kernels, "EXACT_ROWS", 50)
     views, _, _, _ = noisy()
     with pytest.raises(ValueError, match=r"takes at most 50 of them, got 120\. Hint"):
         EEIMVC(4, kernel=lambda a, b: a @ b.T).fit(views)
@@ -491,5 +492,7 @@ def test_progress_goes_to_standard_error(capsys):
 
 def test_too_few_sweeps_warn_and_name_the_knob():
     views, observed, _, _ = noisy()
-    with pytest.warns(UserWarning, match=r"did not converge in 2 iterations\. Hint: raise max_iter or tol"):
+    with pytest.warns(
+        UserWarning, match=r"did not converge in max_iter=2 iterations\. Hint: raise max_iter or tol"
+    ):
         EEIMVC(4, max_iter=2, random_state=0).fit(views, mask=observed)

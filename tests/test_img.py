@@ -7,7 +7,6 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from consilience import IMG
-from consilience.multiview import _affinity
 from consilience.multiview.img import _objective, _spread, _update_basis, _update_factor, _update_graph, img
 from consilience.multiview.pvc import start_pvc
 from tests.test_apmc import groups
@@ -106,11 +105,11 @@ def test_copies_of_instances_are_harmless():
 
 def test_more_than_two_views_are_refused_with_a_hint():
     _, views, _ = groups(40, 3)
-    with pytest.raises(ValueError, match=r"IMG takes at most two views, got 3.*Hint: use APMC"):
+    with pytest.raises(ValueError, match=r"IMG takes at most 2 views, got 3.*Hint: use APMC"):
         IMG(3).fit(views)
 
 
 def test_too_many_instances_are_refused_with_a_hint(monkeypatch):
-    monkeypatch.setattr(_affinity, "_MAX_INSTANCES", 30)
+    monkeypatch.setattr(IMG, "max_instances", 30)
     with pytest.raises(ValueError, match=r"IMG takes at most 30.*Hint: use APMC"):
         IMG(3).fit(np.zeros((40, 2)))

@@ -13,6 +13,7 @@ from consilience.consensus.kc import consensus_points
 from tests.oracles.consensus import plain_consensus_matrix
 from tests.planted import planted
 from tests.pools import first_ten, nmi
+from tests.rows import distinct_rows
 
 
 def repeated(n, missing, seed):
@@ -24,9 +25,8 @@ def repeated(n, missing, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_points_have_the_distances_of_the_rows_of_the_matrix(missing, seed):
     base = repeated(60, missing, seed)
-    table = Partitions.of(base)
-    rows = table.distinct
-    fast = consensus_points(rows.codes, rows.counts.astype(float), table.offsets)[rows.inverse]
+    rows, inverse = distinct_rows(base)
+    fast = consensus_points(rows)[inverse]
     slow = plain_consensus_matrix(base)
     assert fast.shape[1] < slow.shape[1]
     assert_allclose(cdist(fast, fast), cdist(slow, slow), atol=1e-6)

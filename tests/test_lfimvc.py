@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consilience import LFIMVC
-from consilience.multiview._views import unit_rows
 from consilience.multiview.lfimvc import lfimvc
+from consilience.multiview.rows import unit_rows
 from tests.oracles.late_fusion import plain_lfimvc
 from tests.test_eeimvc import noisy, projector
 
@@ -49,7 +49,7 @@ def test_objective_never_falls(init, lam):
 def test_constraints_hold():
     _, _, bases, _ = noisy()
     found = solve(bases)
-    for h in (found.embedding, *found.moved, *found.rotations):
+    for h in (found.embedding, *found.imputed, *found.rotations):
         assert_allclose(h.T @ h, np.eye(4), atol=1e-10)
 
 
@@ -69,7 +69,7 @@ def test_strong_regularization_keeps_the_views():
     """H_p stays at the orthonormal matrix nearest to what the view said."""
     _, _, bases, _ = noisy(missing=0.0)
     found = solve(bases, regularization=1e6)
-    for moved, base in zip(found.moved, bases, strict=True):
+    for moved, base in zip(found.imputed, bases, strict=True):
         assert_allclose(moved, base, atol=1e-4)
 
 

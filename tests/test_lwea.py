@@ -7,14 +7,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import LWEA, Partitions, datasets
-from consilience.consensus import lwea as module
-from consilience.consensus import lwgp
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import cut
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 from tests.oracles.lw import plain_certainty, plain_coassociation, plain_lwea
 from tests.planted import planted
+from tests.rows import distinct_rows
 
 
 @pytest.mark.fixtures
@@ -24,10 +23,9 @@ def test_equals_authors_outputs(fixtures_folder):
     assert adjusted_rand_score(model.labels_, given["labels"]) == 1.0
     q = np.concatenate(model.certainty_)
     assert_allclose(q, given["ECI"], atol=1e-10)
-    table = Partitions.of(given["base"])
-    rows = table.distinct
-    s = certain_coassociation(rows.codes, rows.counts, table.offsets, q)[np.ix_(rows.inverse, rows.inverse)]
-    apart = rows.inverse[:, None] != rows.inverse[None]
+    rows, inverse = distinct_rows(given["base"])
+    s = certain_coassociation(rows.codes, rows.counts, rows.offsets, q)[np.ix_(inverse, inverse)]
+    apart = inverse[:, None] != inverse[None]
     assert_allclose(s[apart], given["LWCA"][apart], atol=1e-7)  # stored in single precision
     exact = plain_coassociation(given["base"], plain_certainty(given["base"], 0.4))
     assert_allclose(exact, given["LWCA"], atol=1e-7)
@@ -111,19 +109,18 @@ def test_large_theta_is_evidence_accumulation():
     model = LWEA(3, theta=1e9).fit(base)
     assert_allclose(np.concatenate(model.certainty_), 1.0)
     s = Partitions.of(base).coassociation()
-    first, second = (int(row) for row in model.merges_[0, :2])
-    rows = model.partitions_.distinct
-    members = [int(np.flatnonzero(rows.inverse == row)[0]) for row in (first, second)]
-    assert_allclose(model.merges_[0, 2], s[members[0], members[1]], atol=1e-8)
+    first, second = (int(row) for row in model.row_merges_[0, :2])
+    members = [int(np.flatnonzero(model.row_of_instance_ == row)[0]) for row in (first, second)]
+    assert_allclose(model.row_merges_[0, 2], s[members[0], members[1]], atol=1e-8)
 
 
 def test_merges_give_every_number_of_clusters():
     _, base = planted(120, 6, 4, noise=0.3, missing=0.2, seed=0)
     model = LWEA(4).fit(base)
-    inverse = model.partitions_.distinct.inverse
     for k in (2, 4, 7):
-        assert adjusted_rand_score(cut(model.merges_, k)[inverse], LWEA(k).fit_predict(base)) == 1.0
-    assert model.merges_[-1, 3] == 120
+        labels = cut(model.row_merges_, k)[model.row_of_instance_]
+        assert adjusted_rand_score(labels, LWEA(k).fit_predict(base)) == 1.0
+    assert model.row_merges_[-1, 3] == 120
 
 
 def test_certainties_are_per_base_and_category():
@@ -134,14 +131,14 @@ def test_certainties_are_per_base_and_category():
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(LWEA, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
-    with pytest.raises(ValueError, match=r"LWEA takes at most 10\. Hint: use LWGP"):
+    with pytest.raises(ValueError, match=r"LWEA compares .* takes at most 10\. Hint: use LWGP"):
         LWEA(3).fit(base)
 
 
 def test_too_many_base_clusters_are_refused(monkeypatch):
-    monkeypatch.setattr(lwgp, "MAX_BASE_CLUSTERS", 10)
+    monkeypatch.setattr(LWEA, "max_base_clusters", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(
         ValueError, match=r"18 clusters in all, LWEA takes at most 10; '0' alone has 3\. Hint"

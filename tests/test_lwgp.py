@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import LWGP, Partitions, datasets
-from consilience.consensus import lwgp as module
 from consilience.metrics import normalized_mutual_info_score
 from tests.oracles.lw import plain_lwgp
 from tests.planted import planted
@@ -112,7 +111,7 @@ def test_rows_with_few_labels_are_not_punished():
 
 
 def test_too_many_base_clusters_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "MAX_BASE_CLUSTERS", 10)
+    monkeypatch.setattr(LWGP, "max_base_clusters", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(
         ValueError, match=r"18 clusters in all, LWGP takes at most 10; '0' alone has 3\. Hint"

@@ -332,7 +332,8 @@ def test_counts_of_rows_stand_for_repeated_rows():
     rng = np.random.default_rng(0)
     base, labels = rng.integers(-1, 3, (40, 4)), rng.integers(0, 3, 40)
     counts = rng.integers(1, 6, 40)
-    repeated = np.repeat(base, counts, axis=0), np.repeat(labels, counts)
-    assert ensemble_agreement(labels, base, counts=counts) == ensemble_agreement(repeated[1], repeated[0])
-    far = np.where(base < 0, -1, base * 10**6)
-    assert ensemble_agreement(labels, far, counts=counts) == ensemble_agreement(repeated[1], repeated[0])
+    repeated, twice = np.repeat(base, counts, axis=0), np.repeat(labels, counts)
+    for codes in (base, np.where(base < 0, -1, base * 10**6)):
+        table = SimpleNamespace(codes=codes, counts=counts)
+        assert ensemble_agreement(labels, table) == ensemble_agreement(twice, repeated)
+        assert base_diversity(table) == base_diversity(repeated)

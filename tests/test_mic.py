@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from consilience import MIC, check_views, datasets
 from consilience.multiview._factors import nonnegative_views, start_all
-from consilience.multiview._scaling import fill_with_mean
 from consilience.multiview.mic import _objective, mic
+from consilience.multiview.scaling import fill_with_mean
 from tests.oracles.factors import mic_objective, plain_mic
 from tests.test_apmc import groups
 
@@ -48,7 +48,7 @@ def test_rounds_equal_those_with_full_matrices():
     arrays, weights, us, vs = problem()
     found = mic(arrays, weights, us, vs, alpha=0.05, beta=0.02, max_iter=4, tol=0.0)
     consensus, u, v = plain_mic(arrays, weights, us, vs, alpha=0.05, beta=0.02, n_rounds=4)
-    assert_allclose(found.consensus, consensus, rtol=1e-10)
+    assert_allclose(found.embedding, consensus, rtol=1e-10)
     for ours, theirs in zip(found.factors + found.bases, u + v, strict=True):
         assert_allclose(ours, theirs, rtol=1e-8, atol=1e-12)
 
@@ -61,7 +61,7 @@ def test_consensus_equals_that_of_the_authors_program(fixtures_folder, data_fold
 
     def consensus(views):
         arrays, weights = reference(given, views)
-        return mic(arrays, weights, us, vs, alpha=0.01, beta=0.1, max_iter=10, tol=0.0).consensus
+        return mic(arrays, weights, us, vs, alpha=0.01, beta=0.1, max_iter=10, tol=0.0).embedding
 
     found = consensus(views)
     # The views are stored in single precision. Rounding them once more, at random, moves the answer by more

@@ -15,15 +15,13 @@ from consilience.core.profiles import label_shares
 from consilience.metrics import normalized_mutual_info_score
 from tests.oracles.mixture import plain_step
 from tests.planted import planted
+from tests.rows import all_rows, distinct_rows
 
 
 def solve(base, k, *, on="distinct", **options):
-    table = Partitions.of(base)
-    codes, counts, inverse = table.distinct
-    if on == "all":
-        codes, counts, inverse = table.codes, np.ones(len(base)), np.arange(len(base))
+    rows, inverse = all_rows(base) if on == "all" else distinct_rows(base)
     settings = {"prior": 0.1, "n_init": 5, "max_iter": 500, "tol": 1e-12, "rng": np.random.RandomState(0)}
-    return mixture(codes, counts, table.offsets, k, **{**settings, **options}), inverse, table
+    return mixture(rows, k, **{**settings, **options}), inverse, Partitions.of(base)
 
 
 def as_dicts(theta, table):
@@ -54,13 +52,12 @@ def test_ends_where_a_plain_step_stays(missing, prior):
 def test_a_step_is_a_plain_step(missing):
     _, base = planted(120, 5, 3, noise=0.3, missing=missing, seed=1)
     table = Partitions.of(base)
-    codes, counts, inverse = table.distinct
+    rows, inverse = distinct_rows(base)
     rng = np.random.default_rng(0)
     pi = rng.dirichlet(np.ones(3))
     theta = np.vstack([rng.dirichlet(np.ones(3), size=3).T for _ in range(5)])
-    w = counts.astype(float)
-    shares = label_shares(codes, table.offsets, w)
-    one = _maximise(codes, w, table.offsets, shares, pi, theta, 0.1, 1, 0.0, None)
+    shares = label_shares(rows.codes, rows.offsets, rows.weights)
+    one = _maximise(rows, shares, pi, theta, 0.1, 1, 0.0, None)
     r, objective, new_pi, new_theta = plain_step(base, pi, as_dicts(theta, table), 0.1)
     assert_allclose(one.membership[inverse], r, atol=1e-12)
     assert_allclose(one.objective, [objective], rtol=1e-12)
@@ -173,7 +170,7 @@ def test_exactly_as_many_clusters_as_asked_for():
 
 def test_unconverged_fit_warns_and_names_the_knob():
     _, base = planted(200, 6, 4, noise=0.5, missing=0.3, seed=0)
-    with pytest.warns(ConvergenceWarning, match=r"in 1 iterations\. Hint: raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"in max_iter=1 iterations\. Hint: raise max_iter or tol"):
         MixtureConsensus(4, max_iter=1, random_state=0).fit(base)
 
 

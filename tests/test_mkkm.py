@@ -7,7 +7,7 @@ from scipy import sparse
 
 from consilience import MKKM, datasets
 from consilience.core.kernels import fit_kernel, multiply, restrict
-from consilience.multiview import _kernels
+from consilience.multiview import kernels as view_kernels
 from consilience.multiview.mkkm import fill_by_embedding, impute, mkkm
 from tests.oracles.late_fusion import (
     alignment_filled,
@@ -185,7 +185,7 @@ def test_views_of_equal_rows_alone_are_one_heap():
 
 
 def test_neighbours_are_refused_for_too_many_instances(monkeypatch):
-    monkeypatch.setattr(_kernels, "EXACT_ROWS", 50)
+    monkeypatch.setattr(view_kernels, "EXACT_ROWS", 50)
     views, observed, _, _ = noisy()
     with pytest.raises(ValueError, match=r"imputation='knn' of MKKM .* at most 50 of them, got 120\. Hint"):
         MKKM(4, imputation="knn").fit(views, mask=observed)

@@ -31,7 +31,7 @@ def test_rounds_equal_the_plain_ones():
     arrays, vs, us = problem()
     found = multinmf(arrays, vs, us, weight=0.05, max_iter=2, tol=0.0)
     consensus, v = plain_multinmf(arrays, vs, us, weight=0.05, n_rounds=2)
-    assert_allclose(found.consensus, consensus, rtol=1e-9)
+    assert_allclose(found.embedding, consensus, rtol=1e-9)
     for ours, theirs in zip(found.factors, v, strict=True):
         assert_allclose(ours, theirs, rtol=1e-9)
 
@@ -40,7 +40,7 @@ def test_scale_of_the_data_changes_nothing():
     arrays, vs, us = problem()
     one = multinmf(arrays, vs, us, weight=0.05, max_iter=3, tol=0.0)
     other = multinmf([1e3 * x for x in arrays], [1e3 * v for v in vs], us, weight=0.05, max_iter=3, tol=0.0)
-    assert_allclose(other.consensus, 1e3 * one.consensus, rtol=1e-8)
+    assert_allclose(other.embedding, 1e3 * one.embedding, rtol=1e-8)
 
 
 @pytest.mark.parametrize("weight", [0.01, 1.0])

@@ -7,8 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import M2VEC, MVEC
-from consilience.consensus import m2vec as m2vec_module
-from consilience.consensus import mvec as module
 from tests.oracles.mvec import plain_graph
 from tests.planted import planted
 
@@ -23,14 +21,14 @@ def test_equals_plain_version_on_repeated_rows(method, missing, views):
     _, base = planted(16, 6, 3, noise=0.2, missing=missing, seed=0)
     base = np.repeat(base, np.arange(16) % 3 + 1, axis=0)
     model = method(3, views=views, rank=1.0, noise=3.0, max_iter=30, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="did not settle in max_iter=30 steps"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=30 iterations"):
         model.fit(base)
-    inverse = model.partitions_.distinct.inverse
+    inverse = model.row_of_instance_
     names = np.array(views or ["a"] * 6)
     tables = [base[:, names == name] for name in dict.fromkeys(names)]
     slow = plain_graph(tables, 3, 1.0, 3.0, 30, None if method is MVEC else 0.5)
     assert model.n_views_ == len(tables)
-    assert_allclose(model.graph_[np.ix_(inverse, inverse)], slow, atol=1e-10)
+    assert_allclose(model.row_graph_[np.ix_(inverse, inverse)], slow, atol=1e-10)
 
 
 @both
@@ -39,10 +37,10 @@ def test_graph_is_stochastic_and_of_low_rank(method, missing):
     truth, base = planted(90, 8, 3, noise=0.15, missing=missing, seed=0)
     model = method(3, random_state=0).fit(base)
     counts = model.partitions_.distinct.counts
-    assert model.graph_.min() >= 0.0
-    assert_allclose(model.graph_ @ counts, 1.0, atol=1e-9)
+    assert model.row_graph_.min() >= 0.0
+    assert_allclose(model.row_graph_ @ counts, 1.0, atol=1e-9)
     root = np.sqrt(counts)
-    assert np.linalg.matrix_rank(model.graph_ * root * root[:, None], tol=1e-3) < len(counts) / 2
+    assert np.linalg.matrix_rank(model.row_graph_ * root * root[:, None], tol=1e-3) < len(counts) / 2
     assert adjusted_rand_score(truth, model.labels_) > 0.8
 
 
@@ -93,9 +91,9 @@ def test_neither_order_nor_names_matter_with_noise(method, seed):
     assert adjusted_rand_score(model.fit_predict(base)[rows], model.fit_predict(other)) == 1.0
 
 
-@pytest.mark.parametrize(("method", "home"), [(MVEC, module), (M2VEC, m2vec_module)])
-def test_too_many_distinct_rows_are_refused(method, home, monkeypatch):
-    monkeypatch.setattr(home, "MAX_ROWS", 10)
+@both
+def test_too_many_distinct_rows_are_refused(method, monkeypatch):
+    monkeypatch.setattr(method, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"VEC compares all pairs of them and takes at most 10\. Hint"):
         method(3).fit(base)

@@ -69,7 +69,7 @@ def test_exactly_as_many_clusters_as_asked_for(c):
 
 
 def test_too_many_instances_are_refused_with_a_hint(monkeypatch):
-    monkeypatch.setattr(_affinity, "_MAX_INSTANCES", 30)
+    monkeypatch.setattr(NEMO, "max_instances", 30)
     with pytest.raises(ValueError, match=r"40 instances, NEMO takes at most 30.*Hint: use APMC"):
         NEMO(3).fit(np.zeros((40, 2)))
 

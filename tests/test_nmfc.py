@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from consilience import KC, NMFC, Partitions
+from consilience import KC, NMFC
 from consilience.consensus.nmfc import nmfc
 from tests.oracles.consensus import one_hot, plain_nmfc_step
 from tests.planted import planted
 from tests.pools import nmi
+from tests.rows import distinct_rows
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
@@ -33,11 +34,10 @@ def test_steps_equal_plain_version_on_repeated_rows(missing, seed):
 
 def test_factors_end_nearly_orthogonal_and_better_than_the_start():
     _, base = planted(300, 8, 4, noise=0.2, missing=0.1, seed=0)
-    table = Partitions.of(base)
-    rows = table.distinct
+    rows, _ = distinct_rows(base)
     options = {"n_init": 5, "tol": 0.0}
     rng = np.random.RandomState
-    found = nmfc(rows.codes, rows.counts, table.offsets, 4, max_iter=200, rng=rng(0), **options)
+    found = nmfc(rows, 4, max_iter=200, rng=rng(0), **options)
     assert found.error[-1] < found.error[0]
     assert (found.membership >= 0).all()
     unit = found.membership / np.sqrt(rows.counts @ found.membership**2)

@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import OSLFIMVC
 from consilience.core.kernels import leading_eigenvectors
-from consilience.multiview._views import unit_rows
 from consilience.multiview.oslfimvc import oslfimvc
+from consilience.multiview.rows import unit_rows
 from tests.oracles.late_fusion import plain_oslfimvc, polar
 from tests.test_common_views import clear_views
 from tests.test_eeimvc import noisy

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from consilience import Partitions
-from consilience.partitions import Distinct
 
 # One table in many guises: rows are instances, None is missing.
 ROWS = [[3, 10], [7, None], [3, 20], [None, 10], [9, 20]]
@@ -480,7 +479,7 @@ def test_all_arrays_are_read_only():
     partitions = Partitions.of({"a": {"x": 1, "y": 2}, "b": {"x": "u", "z": "v"}})
     for one in (partitions, partitions.take([0, 2]), partitions.fill(np.zeros((3, 2), dtype=int))):
         arrays = [one.codes, one.index, one.observed, one.seen, one.offsets, one.n_clusters_per_partition]
-        for array in [*arrays, *one.categories, *one.distinct]:
+        for array in [*arrays, *one.categories, one.distinct.codes, one.distinct.counts, one.inverse]:
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = array[0]
     with pytest.raises(AttributeError):
@@ -551,14 +550,14 @@ def test_distinct_rows_are_those_of_numpy(n, ks):
     # Rows that repeat, also where the key of a row does not fit in 64 bits.
     codes = codes[np.random.default_rng(1).integers(0, n, n)] if n < 100 else np.vstack([codes, codes[::3]])
     partitions = read(codes)
-    rows, inverse, counts = np.unique(partitions.codes, axis=0, return_inverse=True, return_counts=True)
+    rows, counts = np.unique(partitions.codes, axis=0, return_counts=True)
     distinct = partitions.distinct
-    assert isinstance(distinct, Distinct)
-    np.testing.assert_array_equal(distinct.codes, rows)
-    np.testing.assert_array_equal(distinct.counts, counts)
-    np.testing.assert_array_equal(distinct.inverse, inverse.ravel())
-    np.testing.assert_array_equal(distinct.codes[distinct.inverse], partitions.codes)
+    order = np.lexsort(distinct.codes.T[::-1])
+    np.testing.assert_array_equal(distinct.codes[order], rows)
+    np.testing.assert_array_equal(distinct.counts[order], counts)
+    np.testing.assert_array_equal(distinct.codes[partitions.inverse], partitions.codes)
     assert distinct.codes.dtype == partitions.codes.dtype
+    assert distinct.n_instances == partitions.n_instances == len(codes)
 
 
 def test_distinct_tells_rows_apart_that_differ_in_one_entry_of_a_wide_table():
@@ -579,10 +578,69 @@ def test_distinct_tells_rows_apart_that_differ_in_one_entry_of_a_wide_table():
 def test_order_of_distinct_rows_does_not_depend_on_the_order_of_rows():
     codes = random_codes(400, (4, 3, 5))
     order = np.random.default_rng(3).permutation(len(codes))
-    plain, shuffled = Partitions.of(codes).distinct, Partitions.of(codes[order]).distinct
-    np.testing.assert_array_equal(plain.codes, shuffled.codes)
-    np.testing.assert_array_equal(plain.counts, shuffled.counts)
+    plain, shuffled = Partitions.of(codes), Partitions.of(codes[order])
+    np.testing.assert_array_equal(plain.distinct.codes, shuffled.distinct.codes)
+    np.testing.assert_array_equal(plain.distinct.counts, shuffled.distinct.counts)
     np.testing.assert_array_equal(plain.inverse[order], shuffled.inverse)
+
+
+@pytest.mark.parametrize("ks", [(4, 3, 5), (20,) * 6, (2, 2, 2)], ids=["few", "many", "tied"])
+def test_canonical_rows_depend_neither_on_names_nor_on_order(ks):
+    codes = random_codes(300, ks, missing=0.2)
+    rng = np.random.default_rng(4)
+    rows, columns = rng.permutation(len(codes)), rng.permutation(len(ks))
+    names = [np.append(rng.permutation(k), -1) for k in ks]
+    renamed = np.column_stack([name[column] for name, column in zip(names, codes.T, strict=True)])
+    plain, other = Partitions.of(codes), Partitions.of(renamed[rows][:, columns])
+    for first, second in zip(plain.canonical.rows, other.canonical.rows, strict=True):
+        np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(plain.inverse[rows], other.inverse)
+    np.testing.assert_array_equal(columns[other.canonical.bases], plain.canonical.bases)
+
+
+def test_canonical_rows_are_the_distinct_rows_in_other_terms():
+    partitions = Partitions.of(random_codes(300, (4, 3, 5), missing=0.2))
+    form, distinct = partitions.canonical, partitions.distinct
+    np.testing.assert_array_equal(form.rows.counts, distinct.counts)
+    stacked = np.where(form.rows.codes >= 0, form.clusters[form.rows.codes + form.rows.offsets[:-1]], -1)
+    given = np.where(distinct.codes >= 0, distinct.codes + partitions.offsets[:-1], -1)
+    np.testing.assert_array_equal(stacked, given[:, form.bases])
+
+
+def test_clusters_of_equal_sizes_are_told_apart_by_who_is_in_them():
+    # Three clusters of four in each base; only the second base and the rows tell those of the first apart.
+    table = np.repeat([[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 1], [2, 2], [2, 2], [2, 0]], 4, axis=0)
+    swapped = np.column_stack([np.array([2, 0, 1])[table[:, 0]], table[:, 1]])
+    first, second = Partitions.of(table), Partitions.of(swapped[::-1])
+    np.testing.assert_array_equal(first.canonical.rows.codes, second.canonical.rows.codes)
+    np.testing.assert_array_equal(first.inverse, second.inverse[::-1])
+
+
+# --- rows with counts ---------------------------------------------------------------------------------------
+
+
+def test_counts_stay_with_their_rows():
+    partitions = Partitions.of(random_codes(400, (4, 3), missing=0.3), unobserved="keep")
+    rows = partitions.distinct
+    assert rows.n_rows < rows.n_instances == 400
+    np.testing.assert_array_equal(rows.n_seen, partitions.n_seen)
+    assert rows.missing_share == partitions.missing_share
+    np.testing.assert_array_equal(rows.take([3, 1]).counts, rows.counts[[3, 1]])
+    np.testing.assert_array_equal(rows.choose([1]).counts, rows.counts)
+    np.testing.assert_array_equal(rows.fill(rows.codes).counts, rows.counts)
+    assert rows.choose([1]).distinct.n_instances == 400
+    np.testing.assert_array_equal(np.sort(rows.repeat().codes, axis=0), np.sort(partitions.codes, axis=0))
+    np.testing.assert_array_equal(rows.n_shared, partitions.n_shared)
+
+
+def test_sample_follows_from_the_labels_and_not_from_their_order():
+    codes = random_codes(400, (4, 3, 5))
+    first, second = (
+        Partitions.of(table).sample(100, np.random.RandomState(0)) for table in (codes, codes[::-1])
+    )
+    assert first.n_instances == second.n_instances == 100
+    np.testing.assert_array_equal(first.codes, second.codes)
+    np.testing.assert_array_equal(first.counts, second.counts)
 
 
 # --- indicator and co-association ---------------------------------------------------------------------------
@@ -662,10 +720,10 @@ def test_take():
 
 def test_take_does_not_carry_over_what_was_computed():
     partitions = Partitions.of(ROWS)
-    assert len(partitions.distinct.inverse) == 5
+    assert len(partitions.inverse) == 5
     assert partitions.observed.shape == (5, 2)
     part = partitions.take([0, 2])
-    assert len(part.distinct.inverse) == 2
+    assert len(part.inverse) == 2
     assert part.observed.shape == part.indicator.toarray()[:, :2].shape == (2, 2)
 
 

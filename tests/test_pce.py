@@ -13,6 +13,7 @@ from consilience.consensus.pce import pce
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
 from tests.oracles.pce import plain_pce
 from tests.planted import planted
+from tests.rows import all_rows, distinct_rows
 
 FIXTURES = [
     f"pce_{data}_g{gamma}"
@@ -23,16 +24,13 @@ FIXTURES = [
 
 def solve(base, c, *, on="distinct", start=0, **options):
     """`pce` on the distinct rows or on all rows, started at instance `start`."""
-    table = Partitions.of(base)
-    codes, counts, inverse = table.distinct
-    if on == "all":
-        codes, counts, inverse = table.codes, np.ones(len(base), dtype=int), np.arange(len(base))
+    rows, inverse = all_rows(base) if on == "all" else distinct_rows(base)
     settings = {
         "init": "coassociation", "gamma": 1.0, "n_init": 1, "self_paced": True, "diversity": True,
         "joint": True, "max_iter": 20, "tol": 0.0, "rng": np.random.RandomState(0), **options,
     }  # fmt: skip
     settings.setdefault("starts", [inverse[start]])
-    return pce(codes, counts, table.offsets, c, **settings), inverse
+    return pce(rows, c, **settings), inverse
 
 
 def mixed_base(seed, n=120):
@@ -152,7 +150,7 @@ def test_constraints_hold():
     table = Partitions.of(mixed_base(1))
     w = table.distinct.counts
     assert np.abs(result.embedding.T @ (w[:, None] * result.embedding) - np.eye(4)).max() < 1e-8
-    for rotation in (*result.rotations, result.rotation):
+    for rotation in (*np.split(result.rotations, table.offsets[1:-1]), result.rotation):
         gram = rotation @ rotation.T if rotation.shape[0] < rotation.shape[1] else rotation.T @ rotation
         assert np.abs(gram - np.eye(len(gram))).max() < 1e-8
     assert result.weights.min() >= 0
@@ -168,12 +166,12 @@ def test_constraints_hold():
 def test_distinct_rows_equal_repeated_rows(missing):
     _, base = planted(2000, 4, 3, noise=0.2, missing=missing, seed=5)
     few, inverse = solve(base, 3)
-    all_rows, same = solve(base, 3, on="all")
+    every, same = solve(base, 3, on="all")
     assert len(few.labels) < 300
-    assert_array_equal(few.labels[inverse], all_rows.labels[same])
-    assert_allclose(few.objective, all_rows.objective, rtol=1e-10)
-    assert_allclose(few.weights, all_rows.weights, atol=1e-8)
-    assert_array_equal(few.codes[inverse], all_rows.codes)
+    assert_array_equal(few.labels[inverse], every.labels[same])
+    assert_allclose(few.objective, every.objective, rtol=1e-10)
+    assert_allclose(few.weights, every.weights, atol=1e-8)
+    assert_array_equal(few.codes[inverse], every.codes)
 
 
 def test_embedding_steps_are_certified():

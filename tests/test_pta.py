@@ -7,8 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import PTA, PTGP, Partitions, datasets
-from consilience.consensus import pta as pta_module
-from consilience.consensus import ptgp as ptgp_module
 from consilience.core.linkage import cut
 from consilience.core.trajectory import trajectory_similarity
 from consilience.metrics import normalized_mutual_info_score
@@ -51,7 +49,7 @@ def test_similarity_equals_plain_version(missing, seed):
     for method in (PTA, PTGP):
         model = method(4, random_state=0).fit(base)
         place = places(rows, model)
-        assert_allclose(model.similarity_, slow[np.ix_(place, place)], atol=1e-10)
+        assert_allclose(model.row_similarity_, slow[np.ix_(place, place)], atol=1e-10)
 
 
 @pytest.mark.data
@@ -60,7 +58,7 @@ def test_similarity_of_a_pool_equals_plain_version(data_folder):
     rows, slow = plain_pts(base)
     model = PTA(4).fit(base)
     place = places(rows, model)
-    assert_allclose(model.similarity_, slow[np.ix_(place, place)], atol=1e-10)
+    assert_allclose(model.row_similarity_, slow[np.ix_(place, place)], atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,7 +70,7 @@ def test_labels_equal_plain_linkage_of_distinct_rows(seed):
     for k in (2, 4, 9):
         model = PTA(k).fit(base)
         expected = plain_hierarchy(slow, k)[places(rows, model)]
-        found = model.labels_[np.unique(model.partitions_.distinct.inverse, return_index=True)[1]]
+        found = model.labels_[np.unique(model.row_of_instance_, return_index=True)[1]]
         assert adjusted_rand_score(found, expected) == 1.0
 
 
@@ -91,11 +89,10 @@ def test_more_instances_draw_walkers():
     # Two distinct rows between which the third hesitates; the one with more instances wins.
     base = np.array([[0, 0, 0, 0]] * 30 + [[0, 0, 1, 1]] + [[1, 1, 1, 1]] * 2)
     s = PTA(2, n_neighbors=2, n_steps=1).fit(base)
-    rows = s.partitions_.distinct
-    a, b, c = (rows.inverse[i] for i in (0, 30, 32))
-    assert rows.counts[a] == 30
+    a, b, c = s.row_of_instance_[[0, 30, 32]]
+    assert s.partitions_.distinct.counts[a] == 30
     # From b a walker goes to a almost surely, as from nowhere else.
-    assert s.similarity_[b, c] < 1.0
+    assert s.row_similarity_[b, c] < 1.0
     labels = PTA(2, n_neighbors=2).fit_predict(base)
     assert len(np.unique(labels)) == 2
 
@@ -115,9 +112,9 @@ def test_neither_order_nor_names_matter_with_noise(method, seed):
 def test_merges_give_every_number_of_clusters():
     _, base = planted(120, 6, 4, noise=0.3, missing=0.2, seed=0)
     model = PTA(4).fit(base)
-    inverse = model.partitions_.distinct.inverse
     for k in (2, 4, 7):
-        assert adjusted_rand_score(cut(model.merges_, k)[inverse], PTA(k).fit_predict(base)) == 1.0
+        labels = cut(model.row_merges_, k)[model.row_of_instance_]
+        assert adjusted_rand_score(labels, PTA(k).fit_predict(base)) == 1.0
 
 
 def test_embedding_has_length_one_and_zero_for_the_unobserved():
@@ -135,8 +132,7 @@ def test_rows_that_nothing_links(method):
 
 @both
 def test_too_many_distinct_rows_are_refused(monkeypatch, method):
-    for module in (pta_module, ptgp_module):
-        monkeypatch.setattr(module, "MAX_ROWS", 10)
+    monkeypatch.setattr(method, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     name = method.__name__
     with pytest.raises(ValueError, match=rf"{name} compares all pairs of them and takes at most 10\. Hint"):

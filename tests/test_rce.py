@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import RCE
-from consilience.consensus import rce as module
 from tests.oracles.rce import plain_rce
 from tests.planted import planted
 
@@ -18,8 +17,8 @@ def test_matrix_equals_authors_outputs(fixtures_folder, number):
     # Stored in single precision, as the mean of both halves.
     given = np.load(fixtures_folder / f"rce_yale_m20_p{number}.npz")
     model = RCE(15, sparsity=float(given["lambda1"]), rank=float(given["lambda2"]), random_state=0)
-    inverse = model.fit(given["base"]).partitions_.distinct.inverse
-    found = model.similarity_[np.ix_(inverse, inverse)]
+    inverse = model.fit(given["base"]).row_of_instance_
+    found = model.row_similarity_[np.ix_(inverse, inverse)]
     assert_allclose(found, given["A_star"], atol=1e-6)
 
 
@@ -29,25 +28,25 @@ def test_equals_plain_version_on_repeated_rows(sparsity, rank, seed):
     _, base = planted(30, 6, 3, noise=0.2, missing=0.0, seed=seed)
     base = np.repeat(base, np.arange(30) % 3 + 1, axis=0)
     model = RCE(3, sparsity=sparsity, rank=rank, random_state=0).fit(base)
-    inverse = model.partitions_.distinct.inverse
+    inverse = model.row_of_instance_
     slow = plain_rce(base, sparsity, rank)
-    assert_allclose(model.similarity_[np.ix_(inverse, inverse)], 0.5 * (slow + slow.T), atol=1e-8)
+    assert_allclose(model.row_similarity_[np.ix_(inverse, inverse)], 0.5 * (slow + slow.T), atol=1e-8)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_similarity_is_a_probability_and_keeps_what_is_certain(missing):
     truth, base = planted(120, 8, 3, noise=0.1, missing=missing, seed=0)
     model = RCE(3, random_state=0).fit(base)
-    assert model.similarity_.min() >= 0.0
-    assert model.similarity_.max() <= 1.0
-    assert_allclose(np.diag(model.similarity_), 1.0)
+    assert model.row_similarity_.min() >= 0.0
+    assert model.row_similarity_.max() <= 1.0
+    assert_allclose(np.diag(model.row_similarity_), 1.0)
     assert adjusted_rand_score(truth, model.labels_) > 0.9
 
 
 def test_cheap_errors_let_single_bases_be_wrong():
     _, base = planted(60, 8, 3, noise=0.1, missing=0.0, seed=0)
-    low = RCE(3, sparsity=0.01, rank=0.0, random_state=0).fit(base).similarity_
-    high = RCE(3, sparsity=100.0, rank=0.0, random_state=0).fit(base).similarity_
+    low = RCE(3, sparsity=0.01, rank=0.0, random_state=0).fit(base).row_similarity_
+    high = RCE(3, sparsity=100.0, rank=0.0, random_state=0).fit(base).row_similarity_
     assert not np.allclose(low, high, atol=1e-3)
 
 
@@ -65,16 +64,15 @@ def test_neither_order_nor_names_matter_with_noise(seed):
 def test_pairs_that_nobody_saw_together_keep_the_average():
     base = np.array([[0, 0, -1], [0, 1, -1], [1, 1, -1], [-1, -1, 0], [-1, 0, 0], [-1, 1, 1]])
     model = RCE(2, random_state=0).fit(base)
-    rows = model.partitions_.distinct
-    a, b = rows.inverse[0], rows.inverse[3]
+    a, b = model.row_of_instance_[[0, 3]]
     seen = base >= 0
     both = seen[:, None] & seen[None]
     agreed = (base[:, None] == base[None]) & both
-    assert_allclose(model.similarity_[a, b], agreed.sum() / both.sum())
+    assert_allclose(model.row_similarity_[a, b], agreed.sum() / both.sum())
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(RCE, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"RCE compares all pairs of them and takes at most 10\. Hint"):
         RCE(3).fit(base)

@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import RSEC
-from consilience.consensus import rsec as module
 from consilience.core.lowrank import shrink_singular_values
 from tests.oracles.rsec import plain_rsec, shares
 from tests.planted import planted
@@ -41,20 +40,20 @@ def test_equals_plain_version_on_repeated_rows(missing, noise):
     base = np.repeat(base, np.arange(25) % 3 + 1, axis=0)
     # From some tens of steps on, rounding grows where singular values come near the threshold.
     model = RSEC(3, noise=noise, max_iter=30, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="did not settle in max_iter=30 steps"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=30 iterations"):
         model.fit(base)
-    inverse = model.partitions_.distinct.inverse
+    inverse = model.row_of_instance_
     z, e = plain_rsec(base, 3, 0.1, noise, 30)
-    assert_allclose(model.representation_[np.ix_(inverse, inverse)], z, atol=1e-6)
-    assert_allclose(model.error_[np.ix_(inverse, inverse)], e, atol=1e-6)
+    assert_allclose(model.row_representation_[np.ix_(inverse, inverse)], z, atol=1e-6)
+    assert_allclose(model.row_error_[np.ix_(inverse, inverse)], e, atol=1e-6)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_constraint_holds_in_the_end(missing):
     truth, base = planted(120, 8, 3, noise=0.15, missing=missing, seed=0)
     model = RSEC(3, random_state=0).fit(base)
-    inverse = model.partitions_.distinct.inverse
-    z, e = (part[np.ix_(inverse, inverse)] for part in (model.representation_, model.error_))
+    inverse = model.row_of_instance_
+    z, e = (part[np.ix_(inverse, inverse)] for part in (model.row_representation_, model.row_error_))
     s, _ = shares(base)
     assert_allclose(s @ z + e, s, atol=1e-6)
     assert adjusted_rand_score(truth, model.labels_) > 0.8
@@ -65,8 +64,8 @@ def test_dear_errors_are_small():
     sizes = []
     for noise in (1.0, 30.0, 1000.0):
         model = RSEC(3, noise=noise, random_state=0).fit(base)
-        inverse = model.partitions_.distinct.inverse
-        sizes.append(np.linalg.norm(model.error_[np.ix_(inverse, inverse)], axis=0).sum())
+        inverse = model.row_of_instance_
+        sizes.append(np.linalg.norm(model.row_error_[np.ix_(inverse, inverse)], axis=0).sum())
     assert sizes[0] > sizes[1] > sizes[2]
 
 
@@ -95,7 +94,7 @@ def test_neither_order_nor_names_matter_with_noise(seed):
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(RSEC, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"RSEC compares all pairs of them and takes at most 10\. Hint"):
         RSEC(3).fit(base)

@@ -29,10 +29,10 @@ def test_equals_plain_version_on_repeated_rows(missing, smoothness):
     _, base = planted(12, 4, 3, noise=0.1, missing=missing, seed=3)
     base = np.repeat(base, np.arange(12) % 2 + 1, axis=0)
     model = SCCBG(3, smoothness=smoothness, random_state=0).fit(base)
-    inverse = model.partitions_.distinct.inverse
+    inverse = model.row_of_instance_
     s, w, labels = plain_sccbg(base, 3, smoothness)
-    assert_allclose(model.memberships_[inverse], s, atol=1e-5)
-    assert_allclose(model.pace_[inverse], w, atol=1e-4)
+    assert_allclose(model.row_memberships_[inverse], s, atol=1e-5)
+    assert_allclose(model.row_pace_[inverse], w, atol=1e-4)
     assert labels.max() + 1 == model.n_components_
     if model.n_components_ == 3:
         assert adjusted_rand_score(labels, model.labels_) == 1.0
@@ -79,8 +79,8 @@ def test_doubtful_memberships_enter_late():
     base = np.repeat([[0, 0, 0, 0], [1, 1, 1, 1]], 10, axis=0)
     base = np.vstack([base, [0, 0, 0, 1]])
     model = SCCBG(2, smoothness=10.0, max_iter=1).fit(base)
-    doubtful = model.partitions_.distinct.inverse[-1]
-    assert model.pace_[doubtful].mean() < np.delete(model.pace_, doubtful, axis=0).mean()
+    doubtful = model.row_of_instance_[-1]
+    assert model.row_pace_[doubtful].mean() < np.delete(model.row_pace_, doubtful, axis=0).mean()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -101,7 +101,7 @@ def test_finds_planted_clusters(missing):
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(SCCBG, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"SCCBG compares all pairs of them and takes at most 10\. Hint"):
         SCCBG(3).fit(base)

@@ -105,7 +105,7 @@ def test_one_row_or_one_cluster():
 
 def test_says_when_it_did_not_converge():
     _, base = planted(200, 8, 4, noise=0.5, missing=0.3, seed=0)
-    with pytest.warns(ConvergenceWarning, match="SEC did not converge in 1 iterations. Hint: raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"SEC did not converge in max_iter=1 iterations\. Hint"):
         SEC(4, max_iter=1, random_state=0).fit(base)
 
 

@@ -7,7 +7,6 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from consilience import SNF
-from consilience.multiview import _affinity
 from consilience.multiview.snf import _average_of_others, _half_diagonal
 from tests.oracles.nemo import plain_half, plain_snf
 from tests.test_apmc import groups
@@ -72,6 +71,6 @@ def test_exactly_as_many_clusters_as_asked_for(c):
 
 
 def test_too_many_instances_are_refused_with_a_hint(monkeypatch):
-    monkeypatch.setattr(_affinity, "_MAX_INSTANCES", 30)
+    monkeypatch.setattr(SNF, "max_instances", 30)
     with pytest.raises(ValueError, match=r"40 instances, SNF takes at most 30.*Hint: use APMC"):
         SNF(3).fit(np.zeros((40, 2)))

@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from consilience import PCE, SPCE, Partitions, datasets
-from consilience.consensus import spce as module
+from consilience import LWGP, PCE, SPCE, Partitions, datasets
 from consilience.consensus.spce import _adjusted_rand, _update_alpha, _update_pairs, coassociation, spce
 from consilience.core import laplacian
 from consilience.core.laplacian import components, embed
@@ -16,6 +15,7 @@ from consilience.core.pairs import agreeing_pairs, sum_over_bases
 from consilience.metrics import accuracy_score, normalized_mutual_info_score
 from tests.oracles.spce import plain_spce
 from tests.planted import planted
+from tests.rows import all_rows, distinct_rows
 
 FIXTURES = [
     f"spce_{data}_theta{theta}"
@@ -32,15 +32,10 @@ def one_thread():
         yield
 
 
-def solve(base, c, *, on="distinct", **options):
+def solve(base, c, *, read=distinct_rows, **options):
     """`spce` on the distinct rows or on all rows."""
-    table = Partitions.of(base)
-    codes, counts, inverse = table.distinct
-    if on == "all":
-        codes, counts, inverse = table.codes, np.ones(len(base), dtype=int), np.arange(len(base))
-    return spce(
-        codes, counts, c, **{"theta": 0.2, "weighting": "self_paced", "max_iter": 20, **options}
-    ), inverse
+    rows, inverse = read(base)
+    return spce(rows, c, **{"theta": 0.2, "weighting": "self_paced", "max_iter": 20, **options}), inverse
 
 
 def learned(result, inverse):
@@ -154,7 +149,7 @@ def test_distinct_rows_equal_repeated_rows(seed):
     assert few.n_iter == len(slow.steps)
     assert adjusted_rand_score(few.components[inverse], slow.components) == 1.0
     assert_allclose(few.alpha, slow.alpha, atol=1e-6)
-    everyone, same = solve(base, 3, on="all")
+    everyone, same = solve(base, 3, read=all_rows)
     assert adjusted_rand_score(everyone.components[same], few.components[inverse]) == 1.0
     assert_allclose(everyone.objective, few.objective, rtol=1e-9)
 
@@ -308,8 +303,7 @@ def test_a_true_giant_is_no_reason_to_warn(data_folder):
 def test_nearness_is_the_adjusted_rand_index_of_what_both_saw():
     _, base = planted(200, 4, 3, noise=0.3, missing=0.3, seed=0)
     rows = Partitions.of(base, unobserved="keep").compact().take_seen()
-    codes, counts, _ = rows.distinct
-    found = _adjusted_rand(codes, rows.offsets, counts.astype(float))
+    found = _adjusted_rand(rows.distinct.codes, rows.offsets, rows.distinct.counts.astype(float))
     for i in range(4):
         for j in range(4):
             both = (base[:, i] >= 0) & (base[:, j] >= 0)
@@ -434,10 +428,12 @@ def test_fewer_distinct_rows_than_clusters():
 
 def test_too_many_distinct_rows_are_refused_with_a_hint(monkeypatch):
     _, base = planted(300, 6, 4, noise=0.5, missing=0.0, seed=0)
-    monkeypatch.setattr(module, "_MAX_ROWS", 100)
-    with pytest.raises(ValueError, match=r"distinct label rows, SPCE takes at most 100\. Hint: use PCE"):
+    monkeypatch.setattr(SPCE, "max_rows", 100)
+    with pytest.raises(
+        ValueError, match=r"distinct label rows, SPCE compares .* takes at most 100\. Hint: use LWGP or DAL"
+    ):
         SPCE(4).fit(base)
-    assert len(np.unique(PCE(4, random_state=0).fit_predict(base))) == 4
+    assert len(np.unique(LWGP(4, random_state=0).fit_predict(base))) == 4
 
 
 def test_more_than_64_base_clusterings():

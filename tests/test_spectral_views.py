@@ -8,8 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from consilience import SpectralAverage, SpectralConcat
-from consilience.multiview import _affinity
-from consilience.multiview._scaling import fill_with_mean
+from consilience.multiview.scaling import fill_with_mean
 from tests.test_apmc import groups
 
 
@@ -75,7 +74,7 @@ def test_sparse_rows_are_filled_like_dense_ones():
 
 @pytest.mark.parametrize("method", [SpectralConcat, SpectralAverage])
 def test_too_many_instances_are_refused_with_a_hint(method, monkeypatch):
-    monkeypatch.setattr(_affinity, "_MAX_INSTANCES", 30)
+    monkeypatch.setattr(method, "max_instances", 30)
     with pytest.raises(ValueError, match=rf"{method.__name__} takes at most 30.*Hint: use APMC"):
         method(3).fit(np.zeros((40, 2)))
 

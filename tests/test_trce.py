@@ -30,8 +30,8 @@ def test_equals_oracle_without_the_bug_on_the_authors_inputs(fixtures_folder, na
     given = np.load(fixtures_folder / name)
     s, labels = plain_trce(given["base"], 5, float(given["gamma"]), bug=False)
     model = TRCE(5, gamma=float(given["gamma"]), max_iter=10, random_state=0).fit(given["base"])
-    inverse = model.partitions_.distinct.inverse
-    assert_allclose(model.graph_[np.ix_(inverse, inverse)], s, atol=1e-10)
+    inverse = model.row_of_instance_
+    assert_allclose(model.row_graph_[np.ix_(inverse, inverse)], s, atol=1e-10)
     if model.n_components_ == 5:
         assert adjusted_rand_score(model.labels_, labels) == 1.0
 
@@ -43,16 +43,14 @@ def test_equals_plain_version_on_repeated_rows(gamma, seed):
     base = base[np.repeat(np.arange(40), np.random.default_rng(seed).integers(1, 4, 40))]
     s, _ = plain_trce(base, 3, gamma, bug=False)
     model = TRCE(3, gamma=gamma, max_iter=10, random_state=0).fit(base)
-    inverse = model.partitions_.distinct.inverse
-    assert_allclose(model.graph_[np.ix_(inverse, inverse)], s, atol=1e-9)
+    inverse = model.row_of_instance_
+    assert_allclose(model.row_graph_[np.ix_(inverse, inverse)], s, atol=1e-9)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_rows_of_the_common_walk_sum_to_one(missing):
     _, base = planted(80, 6, 3, noise=0.2, missing=missing, seed=0)
-    table = Partitions.of(base)
-    rows = table.distinct
-    w = rows.counts.astype(float)
+    w = Partitions.of(base).distinct.counts.astype(float)
     rng = np.random.default_rng(0)
     h = rng.random((len(w), len(w))) + np.eye(len(w))
     b = module._update_b(h, rng.random((len(w), len(w))) * (1 - np.eye(len(w))), w)
@@ -115,7 +113,7 @@ def test_exactly_the_wanted_number_of_clusters_whatever_the_components():
 
 
 def test_too_many_distinct_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_ROWS", 10)
+    monkeypatch.setattr(TRCE, "max_rows", 10)
     _, base = planted(100, 6, 3, noise=0.5, missing=0.0, seed=0)
     with pytest.raises(ValueError, match=r"TRCE compares all pairs of them and takes at most 10\. Hint"):
         TRCE(3).fit(base)

@@ -368,3 +368,60 @@ def test_one_sparse_table_is_one_view_whatever_its_kind(kind):
     views = check_views(sparse.random_array((6, 4), density=0.5, random_state=0).asformat(kind))
     assert views.n_views == 1
     assert views.n_features == (4,)
+
+
+# --- new instances in the terms of fitted views -----------------------------------------------------------
+
+
+@pytest.fixture
+def layout():
+    names = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})
+    return check_views({"a": names, "b": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}).layout
+
+
+def test_views_that_are_not_given_have_no_rows(layout):
+    expected = np.array([[False, True], [False, True]])
+    b = [[7.0, 8.0, 9.0], [1.0, 1.0, 1.0]]
+    for given in ({"b": b}, [None, b], [np.full((2, 2), NAN), b], check_views({"b": b})):
+        new = layout.match(given, method="METHOD")
+        assert (new.names, new.n_features) == (("a", "b"), (2, 3))
+        np.testing.assert_array_equal(new.observed, expected)
+        np.testing.assert_array_equal(new.arrays[1], b)
+        assert sparse.issparse(new.arrays[0])
+        assert not new.arrays[0].nnz
+
+
+def test_views_and_their_columns_come_in_the_fitted_order(layout):
+    a, b = pd.DataFrame({"y": [3.0], "x": [1.0]}), [[7.0, 8.0, 9.0]]
+    new = layout.match({"b": b, "a": a}, np.array([[True, True]]), method="METHOD")
+    np.testing.assert_array_equal(new.arrays[0], [[1.0, 3.0]])
+    np.testing.assert_array_equal(new.arrays[1], b)
+
+
+def test_mask_has_the_columns_of_the_fitted_views(layout):
+    a, b = [[1.0, 3.0], [5.0, 6.0]], [[7.0, 8.0, 9.0], [1.0, 1.0, 1.0]]
+    mask = np.array([[True, False], [True, True]])
+    for given in ([a, b], check_views({"b": b, "a": a})):
+        wanted = mask[:, ::-1] if isinstance(given, Views) else mask
+        np.testing.assert_array_equal(layout.match(given, wanted, method="METHOD").observed, mask)
+
+
+@pytest.mark.parametrize(
+    ("given", "mask", "message"),
+    [
+        (np.ones(3), None, r"Expected 2D array, got 1D array instead\. .*Hint: one new instance is"),
+        ({"c": OK}, None, r"no view 'c' when METHOD was fitted\. Hint: the views are 'a', 'b'"),
+        ([OK], None, r"X has 1 views, but METHOD was fitted with 2\. Hint: give None"),
+        ([None, None], None, r"no view holds any instance\. Hint"),
+        (
+            {"b": [[1.0]]},
+            None,
+            r"view 'b' has 1 features, but METHOD is expecting 3 features .*Hint",
+        ),
+        ({"a": pd.DataFrame({"x": [1.0], "z": [1.0]})}, None, r"view 'a' has a column 'z' .*METHOD.*Hint"),
+        ({"b": [[1.0, 2.0, 3.0]]}, [[True]], r"mask must have a column for each of the 2 fitted views\. Got"),
+    ],
+)
+def test_refusals_of_new_instances_name_who_was_fitted(layout, given, mask, message):
+    with pytest.raises(ValueError, match=message):
+        layout.match(given, mask, method="METHOD")

@@ -230,9 +230,7 @@ def pair_f_score(labels_true: ArrayLike, labels_pred: ArrayLike, *, beta: float 
 # Scores against the base clusterings: no known classes needed
 
 
-def ensemble_agreement(
-    labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt", counts: ArrayLike | None = None
-) -> float:
+def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt") -> float:
     """Mean agreement of a partition with the base clusterings, over the entries that are there.
 
     Needs no known classes, so it may be used to choose between consensus partitions.
@@ -242,11 +240,10 @@ def ensemble_agreement(
     labels : array-like of shape (n,)
         The partition, one label per instance.
     base : array-like of int of shape (n, m), or an object with such a table as ``codes``
-        A column per base clustering; a negative entry is missing.
+        A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
+        stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
-    counts : array-like of int of shape (n,), optional
-        How many instances each row stands for; one by default.
 
     Returns
     -------
@@ -267,11 +264,11 @@ def ensemble_agreement(
     0.758
     """
     _check_normalization(normalization, "ensemble_agreement")
-    return _mean_of_known(base_agreement(labels, base, normalization=normalization, counts=counts))
+    return _mean_of_known(base_agreement(labels, base, normalization=normalization))
 
 
 def base_agreement(
-    labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt", counts: ArrayLike | None = None
+    labels: ArrayLike, base: Any, *, normalization: Normalization = "sqrt"
 ) -> NDArray[np.float64]:
     """Agreement of a partition with each base clustering, over the entries that are there.
 
@@ -280,11 +277,10 @@ def base_agreement(
     labels : array-like of shape (n,)
         The partition, one label per instance.
     base : array-like of int of shape (n, m), or an object with such a table as ``codes``
-        A column per base clustering; a negative entry is missing.
+        A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
+        stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
-    counts : array-like of int of shape (n,), optional
-        How many instances each row stands for; one by default.
 
     Returns
     -------
@@ -308,8 +304,8 @@ def base_agreement(
             "Hint: both need one entry per instance, in the same order; "
             "base has a column per base clustering."
         )
-    weights = None if counts is None else np.asarray(counts)
-    tables = (_contingency(codes, column, weights) for column in columns)
+    counts = _counts_of(base)
+    tables = (_contingency(codes, column, counts) for column in columns)
     return np.array([_nmi_or_nan(table, normalization) for table in tables])
 
 
@@ -339,9 +335,9 @@ def base_diversity(base: Any, *, normalization: Normalization = "sqrt") -> float
     nan
     """
     _check_normalization(normalization, "base_diversity")
-    columns = _read_base(base)
+    columns, counts = _read_base(base), _counts_of(base)
     agreement = [
-        _nmi_or_nan(_contingency(first, second), normalization)
+        _nmi_or_nan(_contingency(first, second, counts), normalization)
         for position, first in enumerate(columns)
         for second in columns[position + 1 :]
     ]
@@ -406,6 +402,12 @@ def _read_base(base: Any) -> list[NDArray[Any]]:
             "Hint: consilience.Partitions.of(base) turns names, NaN and None into such codes."
         )
     return [_small_codes(column) for column in table.T]
+
+
+def _counts_of(base: Any) -> NDArray[Any] | None:
+    """How many instances a row stands for; None where it is one."""
+    counts = getattr(base, "counts", None)
+    return None if counts is None or counts.strides == (0,) else counts
 
 
 def _small_codes(column: NDArray[Any]) -> NDArray[Any]:

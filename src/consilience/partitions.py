@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from consilience._label_tables import (
     MISSING,
@@ -31,21 +32,14 @@ from consilience._label_tables import (
     rows_text,
 )
 from consilience._values import did_you_mean, object_array
+from consilience.core.canonical import Canonical, canonical
 from consilience.core.coassociation import coassociation
-from consilience.core.grouping import group
+from consilience.core.grouping import distinct_rows
 from consilience.core.tables import indicator
 
-__all__ = ["MISSING", "Distinct", "Partitions"]
+__all__ = ["MISSING", "Partitions"]
 
 _UNKNOWN = -2  # only inside `encode`
-
-
-class Distinct(NamedTuple):
-    """The distinct label rows: ``codes[inverse]`` is the whole table, ``counts`` how often each occurs."""
-
-    codes: np.ndarray
-    counts: np.ndarray
-    inverse: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,8 +50,10 @@ class Partitions:
 
     Attributes
     ----------
-    codes : ndarray of shape (n_instances, n_partitions), smallest signed integer type that fits
+    codes : ndarray of shape (n_rows, n_partitions), smallest signed integer type that fits
         ``0..k_i - 1`` in column ``i``; -1 where clustering ``i`` never saw the instance.
+    counts : ndarray of shape (n_rows,)
+        How many instances a row stands for: one in a table that was read, more in :attr:`distinct`.
     categories : tuple of ndarray
         ``categories[i][code]`` is the user's own name of a cluster of clustering ``i``.
     names : tuple of str
@@ -68,6 +64,8 @@ class Partitions:
         Positions of these clusterings in the table that was given; all-missing columns are left out.
     n_columns : int
         Number of columns of the table that was given.
+    views : tuple of str or None
+        The view of which each clustering was made, where they were made of views.
     backend : str or None
         Frame library of the input, so that tables go back the way they came.
     """
@@ -82,13 +80,19 @@ class Partitions:
     backend: Any
     column_names: tuple[str, ...]
     index_name: Any = None
+    counts: Any = None  # an array after __post_init__
+    views: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.counts is None:  # one for each, without the memory for them
+            object.__setattr__(self, "counts", np.broadcast_to(np.int64(1), len(self.codes)))
 
     @classmethod
     def of(
         cls,
         labels: Any,
         *,
-        negative: Negative = "missing",
+        negative: Negative | None = None,
         index: str | Sequence[Any] | None = None,
         unobserved: Literal["error", "keep"] = "error",
     ) -> Partitions:
@@ -101,7 +105,7 @@ class Partitions:
             1-D arrays of one length, or pandas series or ``{id: label}`` mappings, which are joined by
             id (outer join). A list of pandas series is joined the same way. Labels may be integers,
             integer-valued floats, booleans, strings or categoricals. NaN, None, NA and the empty string
-            are missing.
+            are missing. A table that was read already is taken as it is.
         negative : {"missing", "noise"}, default="missing"
             What a negative number means: the clustering never saw the instance, or it saw it and put it
             in no cluster (the -1 of HDBSCAN), which makes each such instance a cluster of its own.
@@ -131,7 +135,9 @@ class Partitions:
             )
         if isinstance(labels, cls):
             table = labels
+            _refuse_to_read_again(labels, negative, index)
         else:
+            negative = "missing" if negative is None else negative
             if negative not in ("missing", "noise"):
                 raise ValueError(
                     f"The 'negative' parameter must be 'missing' or 'noise'. Got {negative!r} instead. "
@@ -183,6 +189,53 @@ class Partitions:
         if unobserved == "error":
             table._require_observed()
         return table
+
+    @classmethod
+    def of_rows(
+        cls,
+        codes: np.ndarray,
+        categories: Sequence[np.ndarray],
+        names: Sequence[str],
+        *,
+        counts: np.ndarray | None = None,
+        kept: Sequence[int] | None = None,
+        index: np.ndarray | None = None,
+        index_name: Any = None,
+        backend: Any = None,
+        views: Sequence[str] | None = None,
+    ) -> Partitions:
+        """A table that was read already; nothing is checked.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_rows, n_partitions)
+            From 0 in each column, -1 where missing.
+        categories : sequence of ndarray
+            Names of the clusters of each base clustering.
+        names : sequence of str
+            Names of all columns of the table that was given.
+        counts : ndarray of int of shape (n_rows,), optional
+            How many instances a row stands for.
+        kept : sequence of int, optional
+            Which columns have labels, where not all do.
+        index, index_name, backend, views
+            See the attributes.
+        """
+        kept = tuple(range(len(names)) if kept is None else kept)
+        return cls(
+            codes=_frozen(codes),
+            categories=tuple(categories),
+            names=tuple(names[j] for j in kept),
+            index=index,
+            columns=kept,
+            n_columns=len(names),
+            negative="missing",
+            backend=backend,
+            column_names=tuple(names),
+            index_name=index_name,
+            counts=None if counts is None else _frozen(counts),
+            views=None if views is None else tuple(views),
+        )
 
     @classmethod
     def _build(cls, table: LabelTable, negative: Negative) -> Partitions:
@@ -265,16 +318,20 @@ class Partitions:
             )
 
     def __repr__(self) -> str:
-        share = 1.0 - self.observed.mean()
         return (
             f"Partitions({self.n_instances} instances, {self.n_partitions} base clusterings, "
-            f"{share:.1%} missing)"
+            f"{self.missing_share:.1%} missing)"
         )
 
     @property
-    def n_instances(self) -> int:
+    def n_rows(self) -> int:
         """Number of rows."""
         return int(self.codes.shape[0])
+
+    @cached_property
+    def n_instances(self) -> int:
+        """Number of instances: that of rows, unless a row stands for several."""
+        return int(self.counts.sum())
 
     @property
     def n_partitions(self) -> int:
@@ -303,17 +360,80 @@ class Partitions:
         return _frozen(np.concatenate([[0], np.cumsum(self.n_clusters_per_partition)]))
 
     @cached_property
-    def distinct(self) -> Distinct:
-        """The distinct rows with their counts, in lexicographic order of the codes.
+    def n_seen(self) -> np.ndarray:
+        """How many instances each base clustering saw."""
+        return _frozen(np.array([self.counts[column >= 0].sum() for column in self.codes.T]))
+
+    @property
+    def missing_share(self) -> float:
+        """The share of the labels that are missing."""
+        return float(1.0 - self.n_seen.sum() / (self.n_instances * self.n_partitions))
+
+    @property
+    def distinct(self) -> Partitions:
+        """The distinct rows, each with the number of instances that have it in ``counts``.
 
         Two instances with the same row cannot be told apart by a method that reads only labels, so such a
-        method runs on these rows and hands its answer back through ``inverse``.
+        method runs on these rows and hands its answer back through :attr:`inverse`. Their order does not
+        depend on the names of labels or on the order of rows and columns.
         """
-        key = _row_keys(self.codes, self.n_clusters_per_partition)
-        _, counts, inverse = group(key)
-        member = np.empty(len(counts), dtype=np.intp)
-        member[inverse] = np.arange(len(key))  # any row of a group will do: they are equal
-        return Distinct(_frozen(np.ascontiguousarray(self.codes[member])), _frozen(counts), _frozen(inverse))
+        return self._compressed[0]
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """For every row of the table, which of the distinct rows it is."""
+        return self._compressed[1]
+
+    @property
+    def canonical(self) -> Canonical:
+        """The distinct rows as solvers read them: bases and clusters, too, in an order without names."""
+        return self._compressed[2]
+
+    @cached_property
+    def _compressed(self) -> tuple[Partitions, np.ndarray, Canonical]:
+        found = distinct_rows(self.codes, self.n_clusters_per_partition, self._counts_of(slice(None)))
+        form = canonical(found.codes, self.offsets, found.counts)
+        rank = np.empty_like(found.inverse, shape=len(form.order))
+        rank[form.order] = np.arange(len(rank))
+        codes, counts = _frozen(found.codes[form.order]), _frozen(form.rows.counts)
+        rows = replace(self, codes=codes, counts=counts, index=None)
+        return rows, _frozen(rank[found.inverse]), form
+
+    @cached_property
+    def patterns(self) -> Partitions:
+        """The distinct sets of clusterings that saw an instance, with counts; codes are 0 where one did."""
+        return self._mask.distinct
+
+    @property
+    def pattern_of(self) -> np.ndarray:
+        """For every row of the table, which of the `patterns` it has."""
+        return self._mask.inverse
+
+    @cached_property
+    def _mask(self) -> Partitions:
+        return replace(
+            self,
+            codes=_frozen(np.where(self.codes >= 0, np.int8(0), np.int8(MISSING))),
+            categories=tuple(np.zeros(1, dtype=np.int64) for _ in self.categories),
+        )
+
+    @cached_property
+    def n_shared(self) -> np.ndarray:
+        """How many instances every two base clusterings saw both, (n_partitions, n_partitions)."""
+        seen = self.patterns.observed.astype(float)
+        return _frozen((seen * self.patterns.counts[:, None]).T @ seen)
+
+    @cached_property
+    def base_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the base clusterings, grouped by chains of shared instances; one group is what one wants.
+
+        The clusters of one group cannot be matched with those of another.
+        """
+        n_groups, which = connected_components(sp.csr_array(self.n_shared > 0), directed=False)
+        return tuple(
+            tuple(name for name, group in zip(self.names, which, strict=True) if group == number)
+            for number in range(n_groups)
+        )
 
     @cached_property
     def indicator(self) -> sp.csr_array:
@@ -346,10 +466,10 @@ class Partitions:
                 f"The 'normalize' parameter must be 'pairs' or 'partitions'. Got {normalize!r} instead. "
                 "Hint: 'pairs' divides by the number of clusterings that saw both instances."
             )
-        if self.n_instances > max_instances:
+        if self.n_rows > max_instances:
             raise ValueError(
-                f"a dense co-association of {self.n_instances} instances has {self.n_instances**2:.1e} "
-                f"entries. Hint: there are {len(self.distinct.counts)} distinct rows; "
+                f"a dense co-association of {self.n_rows} instances has {self.n_rows**2:.1e} "
+                f"entries. Hint: there are {self.distinct.n_rows} distinct rows; "
                 "use the co-association of those, or raise max_instances."
             )
         return coassociation(self.indicator, self.observed, normalize=normalize)
@@ -358,18 +478,40 @@ class Partitions:
         """The same clusterings of some of the instances (a boolean mask or positions)."""
         rows = np.asarray(rows)
         index = None if self.index is None else _frozen(self.index[rows])
-        return _replace(self, codes=_frozen(self.codes[rows]), index=index)
+        return replace(self, codes=_frozen(self.codes[rows]), index=index, counts=self._counts_of(rows))
+
+    def _counts_of(self, rows: np.ndarray | slice) -> np.ndarray | None:
+        """None where every row stands for one instance, which needs no memory."""
+        return None if self.counts.strides == (0,) else _frozen(self.counts[rows])
+
+    def sample(self, n: int, random_state: np.random.RandomState) -> Partitions:
+        """`n` instances drawn without replacement, as distinct rows with counts.
+
+        They do not depend on the order of the instances, only on their labels.
+        """
+        rows = self.distinct
+        drawn = np.sort(random_state.choice(rows.n_instances, n, replace=False))
+        row = np.searchsorted(np.cumsum(rows.counts), drawn, side="right")
+        kept, counts = np.unique(row, return_counts=True)
+        return replace(rows, codes=_frozen(rows.codes[kept]), counts=_frozen(counts)).compact()
 
     def choose(self, partitions: npt.ArrayLike) -> Partitions:
         """Some of the clusterings (positions) of the same instances."""
         chosen = np.asarray(partitions)
-        return _replace(
+        return replace(
             self,
             codes=_frozen(np.asfortranarray(self.codes[:, chosen])),
             categories=tuple(self.categories[i] for i in chosen),
             names=tuple(self.names[i] for i in chosen),
             columns=tuple(self.columns[i] for i in chosen),
+            views=None if self.views is None else tuple(self.views[i] for i in chosen),
         )
+
+    def repeat(self) -> Partitions:
+        """The same table with a row for each instance."""
+        rows = np.repeat(np.arange(self.n_rows), self.counts)
+        index = None if self.index is None else _frozen(self.index[rows])
+        return replace(self, codes=_frozen(self.codes[rows]), index=index, counts=None)
 
     def take_seen(self) -> Partitions:
         """The same clusterings of the instances that at least one of them saw."""
@@ -387,21 +529,22 @@ class Partitions:
         if all(kept.all() for kept in members):
             return self
         left = [i for i, kept in enumerate(members) if kept.any()]
-        codes = np.empty((self.n_instances, len(left)), dtype=self.codes.dtype, order="F")
+        codes = np.empty((self.n_rows, len(left)), dtype=self.codes.dtype, order="F")
         for place, i in enumerate(left):
             number = np.append(np.cumsum(members[i]) - 1, MISSING)  # the last entry is that of -1
             codes[:, place] = number[self.codes[:, i]]
-        return _replace(
+        return replace(
             self,
             codes=_frozen(codes),
             categories=tuple(_frozen(self.categories[i][members[i]]) for i in left),
             names=tuple(self.names[i] for i in left),
             columns=tuple(self.columns[i] for i in left),
+            views=None if self.views is None else tuple(self.views[i] for i in left),
         )
 
     def fill(self, codes: np.ndarray) -> Partitions:
         """The same table with other codes, such as a completed one."""
-        return _replace(self, codes=_frozen(codes.astype(self.codes.dtype)))
+        return replace(self, codes=_frozen(codes.astype(self.codes.dtype)))
 
     def encode(self, labels: Any) -> np.ndarray:
         """Codes of new instances in the terms of this table, (n_new, n_partitions), -1 = missing.
@@ -438,7 +581,7 @@ class Partitions:
             self._require_known(labels.column_names)
             columns = zip(labels.names, labels.codes.T, labels.categories, strict=True)
             coded = {name: (codes, categories) for name, codes, categories in columns}
-            return coded, labels.n_instances, labels.index
+            return coded, labels.n_rows, labels.index
         given = list(getattr(labels, "columns", ()))
         with_ids = self.index_name in given and self.index_name not in self.column_names
         table = read_table(labels, self.index_name if with_ids else None)
@@ -492,7 +635,7 @@ class Partitions:
             raise ValueError("the input was not a frame. Hint: build a frame from the arrays yourself.")
         # Codes of other instances than these (see `encode`) have other ids.
         n_rows = len(next(iter(columns.values())))
-        ids = self.index if n_rows == self.n_instances else None
+        ids = self.index if n_rows == self.n_rows else None
         if ids is not None and self.index_name is not None and self.backend != "pandas":
             columns = {str(self.index_name): ids, **columns}
         data = {
@@ -515,31 +658,23 @@ class Partitions:
             frame.index.name = None if several_levels else self.index_name
 
 
+def _refuse_to_read_again(table: Partitions, negative: Any, index: Any) -> None:
+    """Codes no longer say what a negative number was, and ids belong to the rows that were read."""
+    if negative not in (None, table.negative):
+        raise ValueError(
+            f"negative={negative!r}, but the table was read with negative={table.negative!r}. "
+            "Hint: give it to Partitions.of when the labels are first read."
+        )
+    if index is not None:
+        raise ValueError(
+            "index was given for a table that was read already. "
+            "Hint: give it to Partitions.of when the labels are first read."
+        )
+
+
 def _frozen(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
-
-
-def _replace(partitions: Partitions, **changes: Any) -> Partitions:
-    # dataclasses.replace would do, but for the cached properties, which must not be carried over.
-    fields = {name: getattr(partitions, name) for name in Partitions.__dataclass_fields__}
-    return Partitions(**{**fields, **changes})
-
-
-def _row_keys(codes: np.ndarray, n_clusters: np.ndarray) -> np.ndarray:
-    """One integer per row, equal exactly for equal rows and in lexicographic order."""
-    key = np.zeros(len(codes), dtype=np.int64)
-    size = 1
-    for i, k in enumerate(n_clusters):
-        if size * (int(k) + 1) >= 2**63:
-            # The mixed-radix number would overflow: rank what is there, which keeps both order and equality.
-            key = group(key).inverse
-            size = int(key.max()) + 1
-        key *= int(k) + 1
-        key += codes[:, i]
-        key += 1
-        size *= int(k) + 1
-    return key
 
 
 def _integers_or_missing(column: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ what comes out is clean arrays and one mask.
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -18,6 +19,114 @@ from consilience._values import id_array, is_missing
 __all__ = ["Views", "check_views"]
 
 Matrix = Any  # a 2-D float array or a scipy.sparse.csr_array; scipy carries no types
+
+
+class Layout(NamedTuple):
+    """Which views there are, of which features: what is kept of fitted views, to read new instances by."""
+
+    names: tuple[str, ...]
+    n_features: tuple[int, ...]
+    columns: tuple[tuple[str, ...] | None, ...]
+
+    def match(self, X: Any, mask: Any = None, *, method: str) -> "Views":
+        """New instances with all these views in their order; a view that was not given has no rows.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            A dict may leave views out, a list has None for them, and a table may be NaN throughout. Columns
+            of frames are matched by name where those of the fitted ones had names, others by position.
+        mask : (n_new, n_views) array of bool, default=None
+            False where the instance is absent from the view; a column for each of the fitted views.
+        method : str
+            Who was fitted, for errors.
+
+        Examples
+        --------
+        >>> layout = check_views({"shape": [[1.0, 2.0]], "sound": [[0.1]]}).layout
+        >>> layout.match({"sound": [[0.3], [0.4]]}, method="APMC")
+        Views(2 instances; shape (2), sound (1); 50% of rows absent)
+        """
+        if len(getattr(X, "shape", "..")) == 1:
+            raise ValueError(
+                "Expected 2D array, got 1D array instead. Reshape your data. Hint: one new instance is "
+                "values.reshape(1, -1)."
+            )
+        tables, mask = self._given(X, mask, method)
+        views = check_views(tables, mask=mask)
+        arrays, observed = [], np.zeros((views.n_instances, len(self.names)), dtype=bool)
+        for v, (name, width) in enumerate(zip(self.names, self.n_features, strict=True)):
+            if name in tables:
+                given = views.names.index(name)
+                observed[:, v] = views.observed[:, given]
+                arrays.append(self._in_order(views, given, v, method))
+            else:
+                arrays.append(sparse.csr_array((views.n_instances, width)))
+        return replace(views, arrays=tuple(arrays), observed=observed, names=self.names, columns=self.columns)
+
+    def _given(self, X: Any, mask: Any, method: str) -> tuple[dict[str, Any], Any]:
+        """The tables that hold an instance, by name, and the columns of `mask` that belong to them."""
+        names = self.names
+        X = one_table(X)
+        if isinstance(X, Views):
+            seen = X.observed if mask is None else X.observed & np.asarray(mask)
+            columns = dict(zip(X.names, seen.T, strict=True))
+            mask = np.column_stack([columns.get(name, np.zeros(X.n_instances, dtype=bool)) for name in names])
+            X = dict(zip(X.names, X.arrays, strict=True))
+        if isinstance(X, Mapping) and not sparse.issparse(X):
+            tables = {str(name): table for name, table in X.items()}
+            unknown = [name for name in tables if name not in names]
+            if unknown:
+                raise ValueError(
+                    f"there was no view {unknown[0]!r} when {method} was fitted. "
+                    f"Hint: the views are {', '.join(map(repr, names))}"
+                )
+        else:
+            listed = X if isinstance(X, list | tuple) else [X]
+            if len(listed) != len(names):
+                raise ValueError(
+                    f"X has {len(listed)} views, but {method} was fitted with {len(names)}. "
+                    f"Hint: give None for a view that is not there, or a dict with some of the keys "
+                    f"{', '.join(map(repr, names))}"
+                )
+            tables = dict(zip(names, listed, strict=True))
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.ndim != 2 or mask.shape[1] != len(names):
+                raise ValueError(
+                    f"mask must have a column for each of the {len(names)} fitted views. "
+                    f"Got the shape {mask.shape} instead. Hint: a view that is not given has any column"
+                )
+        given = {
+            name: table
+            for name, table in tables.items()
+            if table is not None
+            and (mask is None or mask[:, names.index(name)].any())
+            and not _is_blank(table)
+        }
+        if not given:
+            raise ValueError("no view holds any instance. Hint: give at least one of the fitted views")
+        return given, None if mask is None else mask[:, [names.index(name) for name in given]]
+
+    def _in_order(self, views: "Views", given: int, fitted: int, method: str) -> Matrix:
+        """A new table with its columns in the order that was fitted, where both have names."""
+        array, now, then = views.arrays[given], views.layout.columns[given], self.columns[fitted]
+        if array.shape[1] != self.n_features[fitted]:
+            raise ValueError(
+                f"view {views.names[given]!r} has {array.shape[1]} features, but {method} is expecting "
+                f"{self.n_features[fitted]} features as input. Hint: give the columns that were fitted, in "
+                "their order."
+            )
+        if now is None or then is None or now == then:
+            return array
+        strange = next((name for name in now if name not in then), None)
+        if strange is not None:
+            raise ValueError(
+                f"view {views.names[given]!r} has a column {strange!r} that was not there when "
+                f"{method} was fitted. Hint: the columns are {', '.join(map(repr, then[:5]))}"
+                f"{', ...' if len(then) > 5 else ''}; an array is read by position"
+            )
+        return array[:, [now.index(name) for name in then]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +169,11 @@ class Views:
     def n_features(self) -> tuple[int, ...]:
         """The number of features of each view."""
         return tuple(int(array.shape[1]) for array in self.arrays)
+
+    @property
+    def layout(self) -> Layout:
+        """The names of the views and of their features, without their rows."""
+        return Layout(self.names, self.n_features, self.columns or (None,) * self.n_views)
 
     @property
     def is_complete(self) -> bool:
@@ -175,6 +289,15 @@ def check_views(
         None if isinstance(table.columns, range) else tuple(map(str, table.columns)) for table in tables
     )
     return Views(tuple(arrays), observed, tuple(table.name for table in tables), index, columns)
+
+
+def one_table(X: Any) -> Any:
+    """A nested list of numbers as one table: a list of views would have tables in it."""
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        entries = [row[0] for row in X if row]
+        if entries and all(isinstance(entry, Number) or entry is None for entry in entries):
+            return np.array(X, dtype=float)
+    return X
 
 
 # --- reading one table -------------------------------------------------------------------------------
@@ -440,6 +563,16 @@ def _first_flag(table: _Table, flags: Any, rows: NDArray[np.bool_]) -> tuple[str
     column = flags.indices[flags.indptr[row]] if sparse.issparse(flags) else np.argmax(flags[row])
     name = f"row {row}" if table.ids is None else f"row {row} (id {table.ids[row]!r})"
     return name, table.columns[int(column)]
+
+
+def _is_blank(table: Any) -> bool:
+    """Whether a table says nothing: every entry is NaN."""
+    if sparse.issparse(table):
+        return False
+    try:
+        return bool(np.isnan(np.asarray(table, dtype=float)).all())
+    except (TypeError, ValueError):  # not numbers: the door says what is wrong with it
+        return False
 
 
 def _fill(values: Matrix, present: NDArray[np.bool_], place: Any, n_instances: int) -> Matrix:

@@ -22,7 +22,7 @@ import consilience
 from consilience.bench.experiment import Data, Experiment, Method
 from consilience.bench.samples import Sample, filled, make_sample, one_hot
 from consilience.bench.store import Row, Store
-from consilience.consensus._labels import LabelsMixin
+from consilience.consensus import LabelMethod
 from consilience.metrics import (
     accuracy_score,
     adjusted_rand_score,
@@ -30,7 +30,7 @@ from consilience.metrics import (
     pair_f_score,
     purity_score,
 )
-from consilience.multiview._views import ViewsMixin
+from consilience.multiview import ViewMethod
 
 METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "ACC": accuracy_score,
@@ -221,12 +221,12 @@ def _fit(cell: Cell, sample: Sample, record: tuple[str, ...]) -> Fit:
     # A data set's own settings, such as a kernel, are for the methods that have them.
     own = {*cell.method.parameters, *(cell.setting or {})}
     model.set_params(**{name: value for name, value in wanted.items() if name in allowed or name in own})
-    if isinstance(model, ViewsMixin) and sample.base is sample.input:
+    if isinstance(model, ViewMethod) and sample.base is sample.input:
         return Fit([_views_of_labels(model, sample.base)], {}, model.get_params())
-    if isinstance(model, ViewsMixin):
+    if isinstance(model, ViewMethod):
         model.fit(sample.input, mask=sample.mask)
     else:
-        table: Any = sample.base if isinstance(model, LabelsMixin) else sample.input
+        table: Any = sample.base if isinstance(model, LabelMethod) else sample.input
         model.fit(filled(table, seed) if cell.method.fill else table)
     traces = {name.rstrip("_"): np.ravel(getattr(model, name)) for name in record if hasattr(model, name)}
     found = np.asarray(getattr(model, cell.method.labels))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.consensus.kcc import kcc
+from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
-from consilience.core.profiles import label_shares
+from consilience.core.profiles import label_shares, smooth_profiles
 from consilience.core.tables import cross, scatter
 
 # A first profile is that of the start's members and so many labels more; later ones have this prior.
@@ -40,9 +38,7 @@ class BCEResult(NamedTuple):
 
 
 def bce(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     n_init: int,
@@ -60,51 +56,49 @@ def bce(
     the lower bound of the log-likelihood, less a weak prior of :math:`\beta`. Row p stands for ``counts[p]``
     instances. It starts at the partition that `kcc` finds.
 
-    Symbols: l -> codes (-1 = missing); gamma -> gamma, membership up to its sum; beta -> beta, stacked.
+    Symbols: l -> rows.codes (-1 = missing); gamma -> gamma, membership up to its sum; beta -> beta, stacked.
     Cost: passes x rows x bases x n_clusters a step.
     """
-    w = counts.astype(float)
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     start = kcc(
-        codes, counts, offsets, n_clusters,
-        utility="category", normalize=False, n_init=n_init, max_iter=100, tol=1e-6, rng=rng,
-    ).labels  # fmt: skip
+        rows, n_clusters, utility="category", normalize=False, n_init=n_init, max_iter=100, tol=1e-6, rng=rng
+    ).labels
     shares = label_shares(codes, offsets, w)
-    beta = _profiles(cross(codes, offsets, start, w, n_clusters), offsets, _START * shares)
+    beta = smooth_profiles(cross(codes, offsets, start, w, n_clusters), offsets, _START * shares)
     alpha = np.ones(n_clusters)
-    gamma = alpha + (codes >= 0).sum(axis=1)[:, None] / n_clusters
-    n_labels = float(w @ (codes >= 0).sum(axis=1))
+    seen = (codes >= 0).sum(axis=1)
+    gamma = alpha + seen[:, None] / n_clusters
+    n_labels = float(w @ seen)
     objective: list[float] = []
     converged = False
     for iteration in range(max_iter):
-        gamma = _update_memberships(codes, offsets, alpha, beta, gamma)
-        sums, bound = _expected_labels(codes, offsets, w, alpha, beta, gamma)
+        gamma = _update_memberships(rows, alpha, beta, gamma)
+        sums, bound = _expected_labels(rows, alpha, beta, gamma)
         objective.append(-bound - _PRIOR * float((shares @ np.log(beta)).sum()))
         if progress:
             progress(iteration + 1, objective[-1])
         if iteration and objective[-2] - objective[-1] <= tol * n_labels:
             converged = True
             break
-        beta = _profiles(sums, offsets, _PRIOR * shares)
+        beta = smooth_profiles(sums, offsets, _PRIOR * shares)
         alpha = _update_alpha(alpha, w @ (psi(gamma) - psi(gamma.sum(axis=1))[:, None]) / w.sum())
     membership = gamma / gamma.sum(axis=1)[:, None]
-    labels = membership.argmax(axis=1)
-    labels = fill_empty_clusters(labels, membership.max(axis=1), n_clusters)
+    labels = fill_empty_clusters(membership.argmax(axis=1), membership.max(axis=1), n_clusters)
     return BCEResult(labels, membership, alpha, np.array(objective), iteration + 1, converged)
 
 
-def _update_memberships(
-    codes: np.ndarray, offsets: np.ndarray, alpha: np.ndarray, beta: np.ndarray, gamma: np.ndarray
-) -> np.ndarray:
+def _update_memberships(rows: Rows, alpha: np.ndarray, beta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
     """gamma_p = alpha + sum_i phi_pi, phi_pic ~ exp(psi(gamma_pc)) beta_ci(l_pi), until rows settle."""
     gamma = gamma.copy()
-    active = np.arange(len(codes))
+    active = np.arange(len(gamma))
     for _ in range(_PASSES):
         old = gamma[active]
-        e = _expected(old)
-        new = np.broadcast_to(alpha, old.shape).copy()
-        for i in range(codes.shape[1]):
-            phi, seen = _responsibilities(codes[active, i], offsets[i], beta, e)
-            new[seen] += phi
+        e = psi(old)
+        e = np.exp(e - e.max(axis=1)[:, None])
+        new = np.tile(alpha, (len(old), 1))
+        for seen, clusters in _by_base(rows._replace(codes=rows.codes[active])):
+            phi = e[seen] * beta[clusters]
+            new[seen] += phi / phi.sum(axis=1)[:, None]
         gamma[active] = new
         active = active[np.abs(new - old).max(axis=1) > _SETTLED * new.max(axis=1)]
         if not len(active):
@@ -112,52 +106,30 @@ def _update_memberships(
     return gamma
 
 
-def _expected(gamma: np.ndarray) -> np.ndarray:
-    """exp(E log theta) up to a factor of the row."""
-    e = psi(gamma)
-    return np.exp(e - e.max(axis=1)[:, None])
-
-
-def _responsibilities(
-    column: np.ndarray, start: int, beta: np.ndarray, e: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """phi of one base for the rows that it saw, and these rows."""
-    seen = np.flatnonzero(column >= 0)
-    phi = e[seen] * beta[start + column[seen].astype(np.int64)]
-    return phi / phi.sum(axis=1)[:, None], seen
+def _by_base(rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For every base, the rows that it saw, and which of the stacked clusters they are in."""
+    for column, first in zip(rows.codes.T, rows.offsets[:-1], strict=True):
+        seen = np.flatnonzero(column >= 0)
+        yield seen, column[seen] + first
 
 
 def _expected_labels(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    w: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    gamma: np.ndarray,
+    rows: Rows, alpha: np.ndarray, beta: np.ndarray, gamma: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Labels of every cluster, sum_p w_p phi_pic [l_pi = l], and the lower bound with the best phi."""
+    w = rows.weights
     log_theta = psi(gamma) - psi(gamma.sum(axis=1))[:, None]
     theta = np.exp(log_theta)
     bound = float(w @ ((alpha - gamma) * log_theta).sum(axis=1))
     bound += w.sum() * float(gammaln(alpha.sum()) - gammaln(alpha).sum())
     bound -= float(w @ (gammaln(gamma.sum(axis=1)) - gammaln(gamma).sum(axis=1)))
-    sums = np.empty_like(beta)
-    for i in range(codes.shape[1]):
-        seen = np.flatnonzero(codes[:, i] >= 0)
-        phi = theta[seen] * beta[offsets[i] + codes[seen, i].astype(np.int64)]
+    sums = np.zeros_like(beta)
+    for seen, clusters in _by_base(rows):
+        phi = theta[seen] * beta[clusters]
         total = phi.sum(axis=1)
         bound += float(w[seen] @ np.log(total))
-        block = np.array([0, offsets[i + 1] - offsets[i]])
-        sums[offsets[i] : offsets[i + 1]] = scatter(
-            codes[seen, i : i + 1], block, w[seen], phi / total[:, None]
-        )
+        sums += scatter(clusters[:, None], rows.offsets[[0, -1]], w[seen], phi / total[:, None])
     return sums, bound
-
-
-def _profiles(sums: np.ndarray, offsets: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """beta_ci(l): the share of label l among the labels of base i that are due to c, prior included."""
-    sums = sums + prior[:, None]
-    return sums / np.repeat(np.add.reduceat(sums, offsets[:-1], axis=0), np.diff(offsets), axis=0)
 
 
 def _update_alpha(alpha: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -187,7 +159,7 @@ def _update_alpha(alpha: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return alpha
 
 
-class BCE(LabelsMixin, BaseEstimator):
+class BCE(LabelMethod):
     """Bayesian cluster ensemble: an instance may belong to several clusters, each of its labels to one.
 
     Unlike :class:`MixtureConsensus`, where one cluster accounts for all labels of an instance, every base
@@ -216,11 +188,6 @@ class BCE(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     membership_ : ndarray of shape (n_instances, n_clusters)
         Expected shares of the clusters in the instance; 0 for an unobserved instance.
     alpha_ : ndarray of shape (n_clusters,)
@@ -229,16 +196,8 @@ class BCE(LabelsMixin, BaseEstimator):
         Minus the lower bound of the log-likelihood after every step; it never rises.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -254,26 +213,26 @@ class BCE(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import BCE
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = BCE(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
     """
 
+    about = About(
+        use="memberships that are really mixed",
+        avoid="every instance has one cluster",
+        cost="up to 20 passes a step; not measured above some thousand rows",
+        paper="Wang, Shan, Banerjee: Bayesian Cluster Ensembles. Statistical Analysis and Data Mining, 2011.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -295,44 +254,17 @@ class BCE(LabelsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> BCE:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> BCEResult:
+        return bce(
+            problem.rows,
+            problem.n_clusters,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            progress=self._progress if self.verbose else None,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = bce(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-                progress=self._progress if self.verbose else None,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"BCE did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        order = by_size(result.labels, rows.counts, k)
-        self._answer(partitions, known, np.argsort(order)[result.labels], k)
-        self.membership_ = self._spread(result.membership[:, order][rows.inverse], 0.0)
-        self.alpha_ = result.alpha[order]
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: BCEResult, problem: Problem) -> None:
+        self.membership_ = problem.per_instance(result.membership[:, problem.order])
+        self.alpha_ = result.alpha[problem.order]

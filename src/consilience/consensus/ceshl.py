@@ -6,23 +6,17 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import linalg
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus.lwgp import check_base_clusters
-from consilience.core.coassociation import coassociation
-from consilience.core.components import clusters_of_graph
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
+from consilience.core.coassociation import pair_shares
+from consilience.core.components import clusters_of_graph, component_embedding
 from consilience.core.simplex import minimize_in_box
 from consilience.core.tables import contingency, indicator, scatter
 
-# An eigenproblem of rows x rows a step, and a table of rows x base clusters with its history.
-_MAX_ROWS = 3_000
-# Eigenvalue sums that count as zero, as in the authors' program: of the first c, and of the first c + 1.
-_ZERO, _STILL_ZERO = 1e-9, 1e-11
 _FIRST_RHO = 100.0
 _SEARCH = {"maxcor": 5, "maxiter": 20, "gtol": 1e-3, "ftol": 0.0}
 # A hyperedge, or an instance, that lost all members is divided by this.
@@ -32,21 +26,21 @@ _EPS = float(np.finfo(float).eps)
 class CESHLResult(NamedTuple):
     """What `ceshl` learned, on distinct rows."""
 
+    labels: np.ndarray  # per row
+    n_components: int  # of the hypergraph
     hyperedges: np.ndarray  # H, (rows, base clusters)
     weights: np.ndarray  # w, per base cluster
-    graph: np.ndarray  # between instances of two rows
-    evidence: np.ndarray  # co-association, between rows
     n_iter: int
 
 
 def ceshl(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     smoothness: float,
     max_iter: int,
+    n_init: int,
+    rng: np.random.RandomState,
 ) -> CESHLResult:
     r"""A hypergraph near to that of the base clusters whose graph falls into `n_clusters` components.
 
@@ -60,16 +54,16 @@ def ceshl(
     halves while there are more. A missing label marks no member. Row p stands for ``counts[p]`` instances:
     the search runs in H times the root of the counts, in which its inner products are those of instances.
 
-    Symbols: H_0 -> codes (-1 = missing); H -> hyperedges; w -> weights; lambda -> smoothness.
+    Symbols: H_0 -> rows.codes (-1 = missing); H -> hyperedges; w -> weights; lambda -> smoothness.
     Cost: a step is rows^3 and 20 passes over rows x base clusters x n_clusters.
     """
-    c = counts.astype(float)
-    first = indicator(codes, offsets).toarray()
-    share = np.nan_to_num(coassociation(indicator(codes, offsets), codes >= 0, normalize="pairs"))
-    w = cluster_weights(codes, offsets, c, share, smoothness)
+    c = rows.weights
+    first = indicator(rows.codes, rows.offsets).toarray()
+    share = np.nan_to_num(pair_shares(rows))
+    w = cluster_weights(rows, first, share, smoothness)
     root = np.sqrt(c)[:, None]
     h, rho = first, _FIRST_RHO
-    y, _ = _embed(_graph(h, w, c), h @ w, c, n_clusters)
+    y, _ = component_embedding(_graph(h, w, c), c, n_clusters)
     bounds = [(0.0, top) for top in np.repeat(root[:, 0], first.shape[1])]
     for step in range(max_iter):
         found = minimize(
@@ -77,27 +71,24 @@ def ceshl(
             options=_SEARCH,
         )  # fmt: skip
         h = np.clip(found.x.reshape(first.shape) / root, 0.0, 1.0)
-        previous = y
         graph = _graph(h, w, c)
-        y, values = _embed(graph, h @ w, c, n_clusters)
-        if values[:n_clusters].sum() > _ZERO:
-            rho *= 2.0
-        elif len(values) > n_clusters and values.sum() < _STILL_ZERO:
-            rho /= 2.0
-            y = previous
-        elif step:
+        embedding, factor = component_embedding(graph, c, n_clusters)
+        rho *= factor
+        if factor >= 1.0:  # with more components than clusters, the last embedding is kept
+            y = embedding
+        if step and factor == 1.0:
             break
-    return CESHLResult(h, w, graph, share, step + 1)
+    labels, n_components = clusters_of_graph(graph, share, c, n_clusters, n_init=n_init, rng=rng)
+    return CESHLResult(labels, n_components, h, w, step + 1)
 
 
-def cluster_weights(
-    codes: np.ndarray, offsets: np.ndarray, c: np.ndarray, share: np.ndarray, smoothness: float
-) -> np.ndarray:
+def cluster_weights(rows: Rows, first: np.ndarray, share: np.ndarray, smoothness: float) -> np.ndarray:
     """w: smooth over clusters that overlap, near the mean co-association of their members."""
+    codes, offsets, c = rows.codes, rows.offsets, rows.weights
     overlaps = contingency(codes, offsets, c)
     sizes = np.diag(overlaps)
     inside = scatter(codes, offsets, c, share)  # per cluster and row, the sum of its members' shares
-    quality = np.einsum("cp,pc,p->c", inside, indicator(codes, offsets).toarray(), c) / sizes**2
+    quality = np.einsum("cp,pc,p->c", inside, first, c) / sizes**2
     root = np.sqrt(overlaps.sum(axis=1))
     laplacian = np.eye(len(sizes)) - overlaps / root / root[:, None]
     return minimize_in_box(laplacian + smoothness * np.eye(len(sizes)), smoothness * quality)
@@ -106,17 +97,6 @@ def cluster_weights(
 def _graph(h: np.ndarray, w: np.ndarray, c: np.ndarray) -> np.ndarray:
     """H W D_e^-1 H^T, between instances."""
     return (h * (w / np.maximum(c @ h, _EPS))) @ h.T
-
-
-def _embed(
-    graph: np.ndarray, degrees: np.ndarray, c: np.ndarray, n_clusters: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvectors of the smallest Laplacian eigenvalues, equal on equal rows, and one eigenvalue more."""
-    root = np.sqrt(c)
-    laplacian = np.diag(degrees) - graph * root * root[:, None]
-    last = min(n_clusters, len(c) - 1)
-    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, last])
-    return vectors[:, :n_clusters] / root[:, None], values
 
 
 def _objective(
@@ -137,7 +117,7 @@ def _objective(
     return value, (root * slope).ravel()
 
 
-class CESHL(LabelsMixin, BaseEstimator):
+class CESHL(LabelMethod):
     """Structured hypergraph learning: base clusters lose and gain members until they fall into groups.
 
     Every base cluster is a hyperedge, weighted by how much its members belong together and by the clusters
@@ -168,30 +148,18 @@ class CESHL(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     cluster_weights_ : list of ndarray, one per base clustering with labels
         Weight of each of its clusters, 0 to 1, in the order of ``partitions_.categories``.
-    memberships_ : ndarray of shape (n_distinct, n_base_clusters)
-        The learned memberships of distinct label rows in all base clusters, 0 to 1.
+    row_memberships_ : ndarray of shape (n_distinct, n_base_clusters)
+        The learned memberships of distinct label rows in all base clusters, 0 to 1; clusters of one base
+        clustering after those of the other.
     n_components_ : int
         Connected components of the learned hypergraph. Where it is `n_clusters`, they are the clusters;
         otherwise the clusters are a normalised cut.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -212,13 +180,7 @@ class CESHL(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import CESHL
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = CESHL(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -226,13 +188,21 @@ class CESHL(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="small ensembles, few clusters",
+        avoid="many labels missing",
+        cost="rows^3 a step",
+        paper="Zhou et al.: Clustering Ensemble via Structured Hypergraph Learning. Inf. Fusion, 2022.",
+    )
+    # An eigenproblem of rows x rows a step, and a table of rows x base clusters with its history.
+    max_rows = 3_000
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -252,39 +222,17 @@ class CESHL(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> CESHL:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> CESHLResult:
+        return ceshl(
+            problem.rows,
+            problem.n_clusters,
+            smoothness=self.smoothness,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "CESHL")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "CESHL")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = ceshl(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                smoothness=self.smoothness,
-                max_iter=self.max_iter,
-            )
-            found, self.n_components_ = clusters_of_graph(
-                result.graph, result.evidence, rows.counts.astype(float), k, n_init=self.n_init, rng=rng
-            )
-        labels = np.argsort(by_size(found, rows.counts, k))[found]
-        self._answer(partitions, known, labels, k)
-        self.cluster_weights_ = np.split(result.weights, known.offsets[1:-1])
-        self.memberships_ = result.hyperedges
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: CESHLResult, problem: Problem) -> None:
+        self.cluster_weights_ = problem.per_cluster(result.weights)
+        self.row_memberships_ = result.hyperedges[:, np.argsort(problem.known.canonical.clusters)]
+        self.n_components_ = result.n_components

@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus._partitioners import BALANCE, Cut, cut_by, metis
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.partitioners import BALANCE, Cut, metis
+from consilience.core.canonical import Rows
 from consilience.core.coassociation import agreement
 from consilience.core.cuts import cut_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.spectral import left_singular_vectors
-from consilience.core.tables import gather, indicator, scatter
+from consilience.core.tables import cluster_sizes, gather, indicator
 
 # METIS gets the votes of all pairs: some gigabytes at the limit.
 _MAX_ROWS = 10_000
 
 
-class CSPAResult(NamedTuple):
-    """What `cspa` found."""
-
-    labels: np.ndarray  # per row
-    cut: Cut
-
-
 def cspa(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     balance: str,
     n_init: int,
     rng: np.random.RandomState,
-) -> CSPAResult:
+) -> Cut:
     r"""Normalised cut, or balanced cut, of the graph of votes.
 
     .. math:: S_{pr} = \sum_i [c_i(p) = c_i(r)]
@@ -48,32 +39,26 @@ def cspa(
     punished for those that it lacks. Row p stands for ``counts[p]`` instances. S = B B^T, B the stacked
     indicator, so its eigenvectors come from the base clusters' side and S is never built; METIS needs it.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing).
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing).
     Cost: an eigenproblem of the size of all base clusters, rows x bases x n_clusters, and k-means; for equal
     sizes the votes of all pairs of rows that share a cluster.
     """
-    w = counts.astype(float)
-
-    def free() -> np.ndarray:
-        h = votes_embedding(codes, w, offsets, n_clusters)
-        return cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)[0]
-
-    def equal() -> np.ndarray:
-        b = sp.diags_array(w) @ indicator(codes, offsets)
-        return metis(agreement(b), w, n_clusters, rng)
-
-    cut = cut_by(balance, free, "metis", equal)
-    return CSPAResult(fill_empty_clusters(cut.labels, w, n_clusters), cut)
+    w = rows.weights
+    if balance == "equal":
+        votes = agreement(sp.diags_array(w) @ indicator(rows.codes, rows.offsets))
+        return Cut(fill_empty_clusters(metis(votes, w, n_clusters, rng), w, n_clusters), "metis")
+    h = votes_embedding(rows, n_clusters)
+    return Cut(cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)[0], "spectral")
 
 
-def votes_embedding(codes: np.ndarray, w: np.ndarray, offsets: np.ndarray, width: int) -> np.ndarray:
+def votes_embedding(rows: Rows, width: int) -> np.ndarray:
     """Rows in the leading eigenvectors of the normalised votes."""
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))
-    degree = gather(codes, offsets, sizes)[:, 0]
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
+    degree = gather(codes, offsets, cluster_sizes(codes, offsets, w)[:, None])[:, 0]
     return left_singular_vectors(codes, offsets, w / degree, min(width, len(w)))
 
 
-class CSPA(LabelsMixin, BaseEstimator):
+class CSPA(LabelMethod):
     """Cluster-based similarity partitioning: a cut through the graph of votes for pairs of instances.
 
     Every base clustering votes for each pair of instances that it puts together, and the graph of the votes
@@ -89,8 +74,7 @@ class CSPA(LabelsMixin, BaseEstimator):
         :func:`consilience.diagnostics.choose_n_clusters`.
     balance : {"free", "equal"}, default="free"
         "free" lets clusters have the sizes that the labels suggest, by a spectral cut. "equal" wants clusters
-        of nearly equal sizes, by a graph partitioner of the extra ``consilience[graphs]``; without the extra
-        the spectral cut is taken, and `partitioner_` and `note_` say so.
+        of nearly equal sizes, by a graph partitioner of the extra ``consilience[graphs]``.
     n_init : int, default=10
         Starts of k-means on the eigenvectors; the best is kept.
     unobserved : {"error", "noise", "largest"}, default="error"
@@ -100,25 +84,10 @@ class CSPA(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     partitioner_ : str
-        What made the cut: "spectral", "metis" or "kahypar".
-    note_ : str
-        Why another partitioner was taken than the one asked for; empty otherwise.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+        What made the cut: "spectral" or "metis".
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -137,13 +106,7 @@ class CSPA(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import CSPA
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = CSPA(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -151,12 +114,19 @@ class CSPA(LabelsMixin, BaseEstimator):
     'spectral'
     """
 
+    about = About(
+        use="baseline of most papers",
+        avoid="equal sizes forced above 10 000 rows",
+        cost="as HBGF",
+        paper="Strehl, Ghosh: Cluster Ensembles - A Knowledge Reuse Framework for Combining Multiple "
+        "Partitions. JMLR, 2002.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "balance": BALANCE,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -174,35 +144,10 @@ class CSPA(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> CSPA:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> Cut:
         if self.balance == "equal":
-            check_rows(len(rows.counts), _MAX_ROWS, "CSPA")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = cspa(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                balance=self.balance,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.partitioner_, self.note_ = result.cut.partitioner, result.cut.note
-        return self
+            self._check_rows(len(problem.rows.counts), _MAX_ROWS)
+        return cspa(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+
+    def _learn(self, result: Cut, problem: Problem) -> None:
+        self.partitioner_ = result.partitioner

@@ -7,15 +7,15 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.linkage import average_linkage, cut
-from consilience.core.tables import contingency, cross, elect, gather, quadratic, scatter
+from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic, scatter
 from consilience.metrics import ensemble_agreement
 
 # The exact form keeps two dense tables of rows squared: .4 GB at the first limit, beyond which it must be
@@ -37,9 +37,7 @@ class DALResult(NamedTuple):
 
 
 def dal(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     theta: float,
@@ -63,41 +61,52 @@ def dal(
     `min_share` of an even share, so that badly observed rows do not take clusters for themselves; then every
     row moves to the cluster of highest mean similarity until none does.
 
-    Symbols: z -> codes (-1 = missing); w -> counts; q -> certainty; theta -> theta.
+    Symbols: z -> rows.codes (-1 = missing); w -> rows.counts; q -> certainty; theta -> theta.
     Cost: exact, rows^2 in time and memory; otherwise three times the linkage of 600 micro-clusters of 10 000
     instances, of which the one that agrees best with the base clusterings is kept.
     Both rows x bases x (bases + n_clusters) a sweep, and a table of all pairs of base clusters.
     """
-    w = counts.astype(float)
-    q = certainty(codes, counts, offsets, theta)
-    table = _diffusion(codes, offsets, w, q)
-    norms = np.sqrt(quadratic(codes, offsets, table))
+    q = certainty(rows, theta)
+    kernel = _diffuse(rows, q)
     if exact:
-        merges = average_linkage(_similarity(codes, offsets, table, norms), w)
-        labels = significant_cut(merges, w, n_clusters, min_share)
+        merges = average_linkage(_similarity(kernel), rows.weights)
+        labels = significant_cut(merges, rows.weights, n_clusters, min_share)
     else:
-        labels = _from_a_sample(codes, offsets, w, table, norms, n_clusters, min_share, max_iter, rng)
-    labels, n_iter = _relocate(codes, offsets, table, norms, w, labels, n_clusters, max_iter)
+        labels = _from_a_sample(kernel, n_clusters, min_share, max_iter, rng)
+    labels, n_iter = _relocate(kernel, labels, n_clusters, max_iter)
     return DALResult(labels, q, n_iter)
 
 
-def _relocate(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    table: np.ndarray,
-    norms: np.ndarray,
-    w: np.ndarray,
-    labels: np.ndarray,
-    n_clusters: int,
-    max_iter: int,
-) -> tuple[np.ndarray, int]:
+class _Kernel(NamedTuple):
+    """S in its parts."""
+
+    rows: Rows
+    table: np.ndarray  # F: observed over expected overlap of base clusters, weighted by their certainty
+    norms: np.ndarray  # per row, the square root of z^T F z
+
+
+def _diffuse(rows: Rows, q: np.ndarray) -> _Kernel:
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
+    s = gather(codes, offsets, q[:, None])[:, 0]
+    sizes = cluster_sizes(codes, offsets, w)
+    scale = q / np.maximum(sizes, 1.0)  # a cluster without members overlaps with nothing
+    table = contingency(codes, offsets, w / s) * scale * scale[:, None]
+    return _Kernel(rows, table, np.sqrt(quadratic(codes, offsets, table)))
+
+
+def _similarity(kernel: _Kernel) -> np.ndarray:
+    (codes, offsets, _), table, norms = kernel
+    half = np.ascontiguousarray(gather(codes, offsets, table).T)
+    return gather(codes, offsets, half) / norms / norms[:, None]
+
+
+def _relocate(kernel: _Kernel, labels: np.ndarray, n_clusters: int, max_iter: int) -> tuple[np.ndarray, int]:
     """Every row to the cluster of highest mean similarity, until none moves; and the number of sweeps."""
     if (labels == _UNASSIGNED).any():
-        first = _nearest(codes, offsets, table, norms, w, labels, n_clusters)
-        labels = np.where(labels == _UNASSIGNED, first, labels)
+        labels = np.where(labels == _UNASSIGNED, _nearest(kernel, labels, n_clusters), labels)
     n_iter, settled = 0, False
     while not settled and n_iter < max_iter:
-        moved = _nearest(codes, offsets, table, norms, w, labels, n_clusters)
+        moved = _nearest(kernel, labels, n_clusters)
         gone = np.bincount(moved, minlength=n_clusters) == 0
         moved = np.where(gone[labels], labels, moved)  # a cluster that would be empty keeps its rows
         settled = np.array_equal(moved, labels)
@@ -106,54 +115,36 @@ def _relocate(
     return labels, n_iter
 
 
-def _diffusion(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """F: observed over expected overlap of all pairs of base clusters, weighted by their certainty."""
-    s = gather(codes, offsets, q[:, None])[:, 0]
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
-    scale = q / np.maximum(sizes, 1.0)  # a cluster without members overlaps with nothing
-    return contingency(codes, offsets, w / s) * scale * scale[:, None]
-
-
-def _similarity(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    half = np.ascontiguousarray(gather(codes, offsets, table).T)
-    return gather(codes, offsets, half) / norms / norms[:, None]
+def _nearest(kernel: _Kernel, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The cluster to whose members each row is most similar on average."""
+    codes, offsets, w = kernel.rows.codes, kernel.rows.offsets, kernel.rows.weights
+    sums = kernel.table @ cross(codes, offsets, labels, w / kernel.norms, n_clusters)
+    assigned = labels != _UNASSIGNED
+    sizes = np.bincount(labels[assigned], weights=w[assigned], minlength=n_clusters)
+    return elect(codes, offsets, sums / sizes, np.zeros(n_clusters))
 
 
 def _from_a_sample(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    w: np.ndarray,
-    table: np.ndarray,
-    norms: np.ndarray,
-    n_clusters: int,
-    min_share: float,
-    max_iter: int,
-    rng: np.random.RandomState,
+    kernel: _Kernel, n_clusters: int, min_share: float, max_iter: int, rng: np.random.RandomState
 ) -> np.ndarray:
     """Labels of all rows by the best of several linkages of drawn ones."""
-    rows, drawn = _draw(w, rng)
-    part, lengths = codes[rows], norms[rows]
-    best, labels = -1.0, np.full(len(w), _UNASSIGNED)
-    for found in _link_micro_clusters(part, offsets, drawn, table, lengths, n_clusters, min_share, rng):
-        moved, _ = _relocate(part, offsets, table, lengths, drawn, found, n_clusters, max_iter)
+    rows = kernel.rows
+    places, drawn = _draw(rows.weights, rng)
+    part = kernel._replace(rows=Rows(rows.codes[places], rows.offsets, drawn), norms=kernel.norms[places])
+    best, labels = -1.0, np.full(len(rows.codes), _UNASSIGNED)
+    for found in _link_micro_clusters(part, n_clusters, min_share, rng):
+        moved, _ = _relocate(part, found, n_clusters, max_iter)
         # NaN where no base clustering says anything: any start is as good.
-        agreement = np.nan_to_num(ensemble_agreement(moved, part, counts=drawn))
+        agreement = np.nan_to_num(ensemble_agreement(moved, part.rows))
         if agreement > best:
-            best, labels[rows] = agreement, moved
-    weights = np.zeros(len(w))
-    weights[rows] = drawn
-    return _nearest(codes, offsets, table, norms, weights, labels, n_clusters)
+            best, labels[places] = agreement, moved
+    weights = np.zeros(len(labels))
+    weights[places] = drawn
+    return _nearest(kernel._replace(rows=rows._replace(counts=weights)), labels, n_clusters)
 
 
 def _link_micro_clusters(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    w: np.ndarray,
-    table: np.ndarray,
-    norms: np.ndarray,
-    n_clusters: int,
-    min_share: float,
-    rng: np.random.RandomState,
+    kernel: _Kernel, n_clusters: int, min_share: float, rng: np.random.RandomState
 ) -> Iterator[np.ndarray]:
     """Labels of the rows, from every start.
 
@@ -161,9 +152,10 @@ def _link_micro_clusters(
     groups is then the inner product of their means, so linking the means of micro-clusters is linking their
     members.
     """
-    values, vectors = np.linalg.eigh(table)
+    w = kernel.rows.weights
+    values, vectors = np.linalg.eigh(kernel.table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    points = gather(codes, offsets, root) / norms[:, None]
+    points = gather(kernel.rows.codes, kernel.rows.offsets, root) / kernel.norms[:, None]
     n_micro = max(min(_MICRO_CLUSTERS, len(w)), min(3 * n_clusters, len(w)))
     for _ in range(_STARTS):
         model = KMeans(n_micro, init="random", n_init=1, max_iter=10, random_state=rng)
@@ -207,27 +199,12 @@ def significant_cut(merges: np.ndarray, weights: np.ndarray, n_clusters: int, mi
     n_left = n_rows - n_merges
     labels = cut(merges, n_left)
     kept = np.full(n_left, _UNASSIGNED)
-    kept[by_size(labels, weights, n_left)[:n_clusters]] = np.arange(n_clusters)
+    largest = np.argsort(-np.bincount(labels, weights, n_left), kind="stable")[:n_clusters]
+    kept[largest] = np.arange(n_clusters)
     return kept[labels]
 
 
-def _nearest(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    table: np.ndarray,
-    norms: np.ndarray,
-    w: np.ndarray,
-    labels: np.ndarray,
-    n_clusters: int,
-) -> np.ndarray:
-    """The cluster to whose members each row is most similar on average."""
-    sums = table @ cross(codes, offsets, labels, w / norms, n_clusters)
-    assigned = labels != _UNASSIGNED
-    sizes = np.bincount(labels[assigned], weights=w[assigned], minlength=n_clusters)
-    return elect(codes, offsets, sums / sizes, np.zeros(n_clusters))
-
-
-class DAL(LabelsMixin, BaseEstimator):
+class DAL(LabelMethod):
     """Diffused average linkage: the default of :func:`consilience.fuse`.
 
     It weighs every base cluster by how far the other base clusterings keep it together, compares instances
@@ -260,27 +237,15 @@ class DAL(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Consensus cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    certainty_ : list of ndarray
-        For each base clustering, the certainty of its clusters: 1 where no other base clustering splits it.
+    certainty_ : list of ndarray, one per base clustering with labels
+        Certainty of its clusters, in the order of ``partitions_.categories``; 1 where no other base splits
+        the cluster.
     solver_ : str
         The form that ran: "exact" or "scalable".
-    n_clusters_ : int
-        Number of clusters found.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of sweeps.
-    partitions_ : Partitions
-        The table that was fitted.
-    n_features_in_ : int
-        Number of columns of the table that was fitted.
-    feature_names_in_ : ndarray of str
-        Names of the columns, where the table had any.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -301,14 +266,19 @@ class DAL(LabelsMixin, BaseEstimator):
     array([0, 0, 0, 1, 1, 1])
     """
 
+    about = About(
+        use="numbers of clusters differ, much is missing",
+        avoid="clusters below a tenth of an even share",
+        cost="above 5000 rows by micro-clusters; below, all pairs",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
         "min_share": [Interval(Real, 0, 1, closed="both")],
         "solver": [StrOptions({"auto", "exact", "scalable"})],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -330,46 +300,24 @@ class DAL(LabelsMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> DAL:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        c = self._feasible_clusters(known, rng)
-        exact = self._is_exact(len(rows.counts))
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = dal(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                c,
-                theta=self.theta,
-                min_share=self.min_share,
-                max_iter=self.max_iter,
-                exact=exact,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, c))[result.labels]
-        self._answer(partitions, known, labels, c)
-        self.certainty_ = np.split(result.certainty, known.offsets[1:-1])
-        self.solver_ = "exact" if exact else "scalable"
-        self.n_iter_ = result.n_iter
-        return self
-
-    def _is_exact(self, n_rows: int) -> bool:
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> DALResult:
+        n_rows = len(problem.rows.counts)
         if self.solver == "exact" and n_rows > _MOST_ROWS:
             raise ValueError(
                 f"solver='exact' compares all pairs of {n_rows} distinct label rows; it takes at most "
                 f"{_MOST_ROWS}. Hint: use solver='scalable', or leave it at 'auto'."
             )
-        return n_rows <= _MAX_ROWS if self.solver == "auto" else self.solver == "exact"
+        exact = n_rows <= _MAX_ROWS if self.solver == "auto" else self.solver == "exact"
+        self.solver_ = "exact" if exact else "scalable"
+        return dal(
+            problem.rows,
+            problem.n_clusters,
+            theta=self.theta,
+            min_share=self.min_share,
+            max_iter=self.max_iter,
+            exact=exact,
+            rng=rng,
+        )
+
+    def _learn(self, result: DALResult, problem: Problem) -> None:
+        self.certainty_ = problem.per_cluster(result.certainty)

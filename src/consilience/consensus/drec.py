@@ -6,17 +6,15 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.lowrank import angular_affinity
 from consilience.core.tables import indicator
 
-# Three decompositions of rows x rows: minutes at the limit.
-_MAX_ROWS = 5_000
 # The authors' program makes exactly so many sweeps.
 _SWEEPS = 5
 # A row that is represented without error would get an infinite weight.
@@ -31,8 +29,7 @@ class DRECResult(NamedTuple):
 
 
 def drec(
-    codes: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     regularization: float,
@@ -46,14 +43,14 @@ def drec(
     Columns of X are the stacked one-hot labels of the distinct rows. The cut is that of the sharpened cosines
     between rows in the column space of Z.
 
-    Symbols: X^T -> codes (-1 = missing); Z -> representation; lambda -> regularization.
+    Symbols: X^T -> rows.codes (-1 = missing); Z -> representation; lambda -> regularization.
     Cost: three decompositions of a dense matrix of rows x rows.
     """
-    n_rows, m = codes.shape
-    observed = (codes >= 0).sum(axis=1)
+    n_rows, m = rows.codes.shape
+    observed = (rows.codes >= 0).sum(axis=1)
     # A row with few labels would be short, and so seem well represented whatever Z.
     scale = np.sqrt(m / observed)
-    x = indicator(codes, offsets)
+    x = indicator(rows.codes, rows.offsets)
     gram = (x @ x.T).toarray() * scale * scale[:, None]
     z = _represent(gram, regularization)
     ones = np.ones(n_rows)
@@ -81,7 +78,7 @@ def _represent(gram: np.ndarray, regularization: float) -> np.ndarray:
     return vectors @ solution
 
 
-class DREC(LabelsMixin, BaseEstimator):
+class DREC(LabelMethod):
     """Dense representation ensemble clustering: label rows that the same others explain belong together.
 
     Every distinct label row is written as a mixture of all others, with an error that a few odd rows may have
@@ -107,23 +104,10 @@ class DREC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    representation_ : ndarray of shape (n_distinct, n_distinct)
-        Column j: the coefficients of distinct label row j, in the order of ``partitions_.distinct``.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+    row_representation_ : ndarray of shape (n_distinct, n_distinct)
+        Column j: the coefficients of distinct label row j.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -142,13 +126,7 @@ class DREC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import DREC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = DREC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -156,12 +134,19 @@ class DREC(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="various numbers of clusters",
+        avoid="few rows hold most instances",
+        cost="rows^3",
+        paper="Zhou, Zheng, Pan: Ensemble clustering based on dense representation. Neurocomputing, 2019.",
+    )
+
+    max_rows = 5_000  # three decompositions of rows x rows: minutes at the limit
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "regularization": [Interval(Real, 0, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -179,33 +164,14 @@ class DREC(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> DREC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> DRECResult:
+        return drec(
+            problem.rows,
+            problem.n_clusters,
+            regularization=self.regularization,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "DREC")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = drec(
-                rows.codes,
-                known.offsets,
-                k,
-                regularization=self.regularization,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.representation_ = result.representation
-        return self
+    def _learn(self, result: DRECResult, problem: Problem) -> None:
+        self.row_representation_ = result.representation

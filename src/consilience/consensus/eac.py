@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import StrOptions, fit_context
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
+from consilience._methods import About
+from consilience._sklearn import StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut, single_linkage
-
-# The similarity of all pairs of rows is kept dense: 1.8 GB.
-_MAX_ROWS = 15_000
 
 
 class EACResult(NamedTuple):
@@ -24,9 +21,7 @@ class EACResult(NamedTuple):
     merges: np.ndarray  # two clusters, their similarity, weight of both; most similar first
 
 
-def eac(
-    codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, n_clusters: int, *, linkage: str
-) -> EACResult:
+def eac(rows: Rows, n_clusters: int, *, linkage: str) -> EACResult:
     r"""Linkage of the co-association, cut at `n_clusters`.
 
     .. math:: S_{pr} = \frac{1}{m} \sum_i [c_i(p) = c_i(r)]
@@ -34,15 +29,16 @@ def eac(
     Row p stands for ``counts[p]`` instances, which are merged from the start. With missing labels S is the
     share among the bases that saw both rows; see `certain_coassociation` for pairs that few saw.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing).
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing).
     Cost: rows^2 x bases time, rows^2 memory.
     """
-    similarity = certain_coassociation(codes, counts, offsets, np.ones(int(offsets[-1])))
-    merges = (average_linkage if linkage == "average" else single_linkage)(similarity, counts)
+    alike = np.ones(int(rows.offsets[-1]))
+    similarity = certain_coassociation(rows.codes, rows.counts, rows.offsets, alike)
+    merges = (average_linkage if linkage == "average" else single_linkage)(similarity, rows.counts)
     return EACResult(cut(merges, n_clusters), merges)
 
 
-class EAC(LabelsMixin, BaseEstimator):
+class EAC(LabelMethod):
     """Evidence accumulation: instances that often share a cluster are linked first.
 
     Every base clustering votes for each pair of instances that it puts together; a linkage of the votes gives
@@ -67,24 +63,11 @@ class EAC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    merges_ : ndarray of shape (n_distinct - 1, 4)
+    row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their similarity and the number of instances of
         both, most similar first; numbered like SciPy's linkage.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -102,13 +85,7 @@ class EAC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import EAC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = EAC(n_clusters=2).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -116,11 +93,18 @@ class EAC(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="the plain hierarchy",
+        avoid="most labels missing",
+        cost="rows^2",
+        paper="Fred, Jain: Combining Multiple Clusterings Using Evidence Accumulation. IEEE TPAMI, 2005.",
+    )
+
+    max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "linkage": [StrOptions({"average", "single"})],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -136,25 +120,8 @@ class EAC(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> EAC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> EACResult:
+        return eac(problem.rows, problem.n_clusters, linkage=self.linkage)
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "EAC")
-        k = self._feasible_clusters(known, self.random_state)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = eac(rows.codes, rows.counts, known.offsets, k, linkage=self.linkage)
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.merges_ = result.merges
-        return self
+    def _learn(self, result: EACResult, problem: Problem) -> None:
+        self.row_merges_ = result.merges

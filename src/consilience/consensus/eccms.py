@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus.lwgp import check_base_clusters
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation, certainty
 from consilience.core.coassociation import agreement, coobservation
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.tables import indicator
 
-# Ten dense matrices of rows x rows (2 GB), and a product of two a step: many minutes a fit at the limit.
-_MAX_ROWS = 5_000
 # Relative change at which the authors' program stops.
 _TOL = 1e-2
 # A share of agreement equals `alpha` up to this much rounding.
@@ -39,9 +34,7 @@ class ECCMSResult(NamedTuple):
 
 
 def eccms(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     theta: float,
@@ -64,10 +57,10 @@ def eccms(
     Symbols: A -> a; bar H -> sure; Phi -> in `_system`; lambda -> noise; Y_1, Y_2 -> y1, y2.
     Cost: rows^3 once and rows^3 a step, rows^2 memory.
     """
-    w = counts.astype(float)
-    q = certainty(codes, counts, offsets, theta)
-    a = _with_own(certain_coassociation(codes, counts, offsets, q, diagonal=None), 1.0)
-    share = _cautious_share(codes, offsets, w)
+    w = rows.weights
+    q = certainty(rows, theta)
+    a = _with_own(certain_coassociation(rows.codes, rows.counts, rows.offsets, q, diagonal=None), 1.0)
+    share = _cautious_share(rows)
     sure = _with_own(np.where(share >= alpha - _ROUNDING, share, 0.0), 0.0)
     inverse, apart = _system(sure, w)
     c, e, f, y2 = (np.zeros_like(a) for _ in range(4))
@@ -91,15 +84,15 @@ def eccms(
     return ECCMSResult(cut(merges, n_clusters), merges, c, n_iter, converged)
 
 
-def _cautious_share(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _cautious_share(rows: Rows) -> np.ndarray:
     """Share of agreement among all bases, where those that did not see both agree as often as the average.
 
     A pair seen together a few times is then not sure, however well it agreed: pairs that are sure by luck
     would join clusters, and the smoothing would spread it.
     """
-    m = codes.shape[1]
-    agreed = agreement(indicator(codes, offsets)).toarray()
-    together = coobservation(codes >= 0).astype(float)
+    m, w = rows.codes.shape[1], rows.weights
+    agreed = agreement(indicator(rows.codes, rows.offsets)).toarray()
+    together = coobservation(rows.codes >= 0).astype(float)
     average = (w @ agreed @ w) / (w @ together @ w)
     return (agreed + (m - together) * average) / m
 
@@ -147,7 +140,7 @@ def _solve(inverse: np.ndarray, apart: np.ndarray, right: np.ndarray, w: np.ndar
     return np.column_stack([found, np.diag(found) + inside])
 
 
-class ECCMS(LabelsMixin, BaseEstimator):
+class ECCMS(LabelMethod):
     """Co-association self-enhancement: pairs that nearly all keep together teach the others.
 
     Pairs of instances that at least a share `alpha` of the base clusterings keep together are taken as sure.
@@ -178,29 +171,16 @@ class ECCMS(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    similarity_ : ndarray of shape (n_distinct, n_distinct)
-        Enhanced similarity of instances of two distinct label rows, in the order of
-        ``partitions_.distinct``; on the diagonal, that of two instances of the same row.
-    merges_ : ndarray of shape (n_distinct - 1, 4)
+    row_similarity_ : ndarray of shape (n_distinct, n_distinct)
+        Enhanced similarity of instances of two distinct label rows; on the diagonal, that of two instances of
+        the same row.
+    row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of instances
         of both, most similar first; numbered like SciPy's linkage.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -221,13 +201,7 @@ class ECCMS(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import ECCMS
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = ECCMS(n_clusters=2).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -235,14 +209,23 @@ class ECCMS(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="a few more steps after LWEA",
+        avoid="few pairs agree on three quarters",
+        cost="rows^3 a step",
+        paper="Jia et al.: Ensemble Clustering via Co-association Matrix Self-enhancement. IEEE TNNLS, 2023.",
+    )
+
+    # Ten dense matrices of rows x rows (2 GB), and a product of two a step: many minutes a fit at the limit.
+    max_rows = 5_000
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, 1, closed="right")],
         "noise": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -264,43 +247,16 @@ class ECCMS(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> ECCMS:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> ECCMSResult:
+        return eccms(
+            problem.rows,
+            problem.n_clusters,
+            theta=self.theta,
+            alpha=self.alpha,
+            noise=self.noise,
+            max_iter=self.max_iter,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "ECCMS")
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "ECCMS")
-        k = self._feasible_clusters(known, self.random_state)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = eccms(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                theta=self.theta,
-                alpha=self.alpha,
-                noise=self.noise,
-                max_iter=self.max_iter,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"ECCMS did not settle in max_iter={self.max_iter} steps. Hint: raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.similarity_ = result.similarity[:, :-1]
-        self.merges_ = result.merges
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: ECCMSResult, problem: Problem) -> None:
+        self.row_similarity_ = result.similarity[:, :-1]
+        self.row_merges_ = result.merges

@@ -6,17 +6,16 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus.lwgp import check_base_clusters
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.coassociation import coobservation
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.linkage import average_linkage, cut
-from consilience.core.tables import contingency, elect, gather, scatter
+from consilience.core.tables import cluster_sizes, elect, gather, jaccard
 from consilience.core.trajectory import trajectory_similarity
 
 # The similarity of all pairs of rows is kept dense, twice: 3.6 GB.
@@ -35,9 +34,7 @@ class ECPCSResult(NamedTuple):
 
 
 def ecpcs(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     form: str,
@@ -56,27 +53,22 @@ def ecpcs(
     the largest share. "hierarchy" is average linkage on the mean of :math:`R_{c_i(p) c_i(r)}` over the
     bases i that saw both rows, and one more that is like the average.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing); T -> n_steps; R -> similarity.
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing); T -> n_steps; R -> similarity.
     Cost: base clusters^3, and rows x bases x n_clusters ("meta") or rows^2 x bases ("hierarchy").
     """
-    w = counts.astype(float)
-    r = cluster_similarity(codes, offsets, w, n_steps)
+    r = cluster_similarity(rows, n_steps)
     if form == "meta":
         meta = _cut_clusters(r, n_clusters, n_init, rng)
-        return ECPCSResult(_vote(codes, offsets, w, meta, n_clusters), r, meta, None)
-    merges = average_linkage(_enhanced_coassociation(codes, offsets, w, r), w)
+        return ECPCSResult(_vote(rows, meta, n_clusters), r, meta, None)
+    merges = average_linkage(_enhanced_coassociation(rows, r), rows.weights)
     return ECPCSResult(cut(merges, n_clusters), r, None, merges)
 
 
-def cluster_similarity(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, n_steps: int) -> np.ndarray:
+def cluster_similarity(rows: Rows, n_steps: int) -> np.ndarray:
     """R: similarity of walks between base clusters that overlap."""
-    shared = contingency(codes, offsets, w)
-    # Members of each cluster that each base saw, repeated for the clusters of that base.
-    seen = np.repeat(np.add.reduceat(shared, offsets[:-1], axis=1), np.diff(offsets), axis=1)
-    union = seen + seen.T - shared
-    jaccard = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0.0)
-    np.fill_diagonal(jaccard, 0.0)
-    return trajectory_similarity(jaccard, np.ones(len(jaccard)), n_steps)
+    overlap = jaccard(rows.codes, rows.offsets, rows.weights)
+    np.fill_diagonal(overlap, 0.0)
+    return trajectory_similarity(overlap, np.ones(len(overlap)), n_steps)
 
 
 def _cut_clusters(r: np.ndarray, n_clusters: int, n_init: int, rng: np.random.RandomState) -> np.ndarray:
@@ -85,14 +77,11 @@ def _cut_clusters(r: np.ndarray, n_clusters: int, n_init: int, rng: np.random.Ra
     return cut_embedding(h, ones, n_clusters, discretize="rotation", n_init=n_init, rng=rng)[0]
 
 
-def _vote(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, meta: np.ndarray, n_clusters: int
-) -> np.ndarray:
+def _vote(rows: Rows, meta: np.ndarray, n_clusters: int) -> np.ndarray:
     """For every row, the meta-cluster of which it has the largest share; ties go to the largest one."""
-    sizes = np.bincount(meta, minlength=n_clusters)
-    table = np.zeros((len(meta), n_clusters))
-    table[np.arange(len(meta)), meta] = 1.0 / sizes[meta]
-    members = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
+    codes, offsets = rows.codes, rows.offsets
+    table = np.eye(n_clusters)[meta] / np.bincount(meta, minlength=n_clusters)[meta, None]
+    members = cluster_sizes(codes, offsets, rows.weights)
     bias = _TIE * np.bincount(meta, members, n_clusters) / members.sum()
     labels = elect(codes, offsets, table, bias)
     if len(np.unique(labels)) == n_clusters:
@@ -101,14 +90,13 @@ def _vote(
     return fill_empty_clusters(labels, fit, n_clusters)
 
 
-def _enhanced_coassociation(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, r: np.ndarray
-) -> np.ndarray:
+def _enhanced_coassociation(rows: Rows, r: np.ndarray) -> np.ndarray:
     """Mean similarity of the clusters of two rows in the same base.
 
     One more base in which the two are as alike as the average pair takes part: without it a pair seen
     together once would be as sure as one seen by all. Where nothing is missing, the mean is the plain one.
     """
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     m = codes.shape[1]
     base = np.repeat(np.arange(m), np.diff(offsets))
     own = np.where(base[:, None] == base, r, 0.0)
@@ -121,7 +109,7 @@ def _enhanced_coassociation(
     return 0.5 * (similarity + similarity.T)
 
 
-class ECPCS(LabelsMixin, BaseEstimator):
+class ECPCS(LabelMethod):
     """Propagated cluster similarities: clusters are alike if random walks from them visit the same clusters.
 
     Base clusters that overlap are linked, walks spread these links, and the similarity of base clusters that
@@ -150,28 +138,15 @@ class ECPCS(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     cluster_similarity_ : ndarray of shape (n_base_clusters, n_base_clusters)
         Similarity of all base clusters, base after base, in the order of ``partitions_.categories``.
     meta_clusters_ : list of ndarray, one per base clustering with labels
         The meta-cluster of each of its clusters, numbered like `labels_`; only in the form "meta".
-    merges_ : ndarray of shape (n_distinct - 1, 4)
+    row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of instances
         of both, most similar first; numbered like SciPy's linkage. Only in the form "hierarchy".
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -191,13 +166,7 @@ class ECPCS(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import ECPCS
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = ECPCS(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -205,13 +174,21 @@ class ECPCS(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="large tables, many gaps",
+        avoid="many clusters, as many in every base",
+        cost="base clusters^3",
+        paper="Huang, Wang, Peng, Lai, Kwoh: Enhanced Ensemble Clustering via Fast Propagation of "
+        "Cluster-wise Similarities. IEEE TSMC: Systems, 2021.",
+        linear=True,
+    )
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "form": [StrOptions({"meta", "hierarchy"})],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -231,41 +208,24 @@ class ECPCS(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> ECPCS:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "ECPCS")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> ECPCSResult:
         if self.form == "hierarchy":
-            check_rows(len(rows.counts), _MAX_ROWS, "ECPCS in the form 'hierarchy'")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = ecpcs(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                form=self.form,
-                n_steps=self.n_steps,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        number = np.argsort(by_size(result.labels, rows.counts, k))
-        self._answer(partitions, known, number[result.labels], k)
-        self.cluster_similarity_ = result.similarity
+            self._check_rows(len(problem.rows.counts), _MAX_ROWS)
+        return ecpcs(
+            problem.rows,
+            problem.n_clusters,
+            form=self.form,
+            n_steps=self.n_steps,
+            n_init=self.n_init,
+            rng=rng,
+        )
+
+    def _learn(self, result: ECPCSResult, problem: Problem) -> None:
+        clusters = problem.known.canonical.clusters
+        self.cluster_similarity_ = np.empty_like(result.similarity)
+        self.cluster_similarity_[np.ix_(clusters, clusters)] = result.similarity
         if result.meta_clusters is not None:
-            self.meta_clusters_ = np.split(number[result.meta_clusters], known.offsets[1:-1])
+            assert problem.numbers is not None
+            self.meta_clusters_ = problem.per_cluster(problem.numbers[result.meta_clusters])
         if result.merges is not None:
-            self.merges_ = result.merges
-        return self
+            self.row_merges_ = result.merges

@@ -7,13 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
-from consilience.consensus._partitioners import BALANCE, Cut, cut_by, metis
-from consilience.consensus.lwgp import check_base_clusters
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.partitioners import BALANCE, metis
+from consilience.core.canonical import Rows
 from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.tables import indicator
@@ -24,13 +23,11 @@ class HBGFResult(NamedTuple):
 
     labels: np.ndarray  # per row
     embedding: np.ndarray  # per row, of length one
-    cut: Cut
+    partitioner: str
 
 
 def hbgf(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     balance: str,
@@ -46,26 +43,21 @@ def hbgf(
     so missing ones are left out; :math:`D_y` the size of a base cluster. Row p stands for ``counts[p]``
     instances. With ``balance="equal"`` the same graph, base clusters as nodes of weight one, goes to METIS.
 
-    Symbols: B -> codes (-1 = missing).
+    Symbols: B -> rows.codes (-1 = missing).
     Cost: an eigenproblem of the size of all base clusters, rows x bases x n_clusters, and k-means.
     """
-    w = counts.astype(float)
-    h = bipartite_embedding(codes, offsets, w, np.ones(int(offsets[-1])), n_clusters)
+    w = rows.weights
+    h = bipartite_embedding(rows.codes, rows.offsets, w, np.ones(int(rows.offsets[-1])), n_clusters)
     labels, unit = cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)
-    cut = cut_by(balance, lambda: labels, "metis", lambda: _equal(codes, w, offsets, n_clusters, rng))
-    return HBGFResult(fill_empty_clusters(cut.labels, w, n_clusters), unit, cut)
-
-
-def _equal(
-    codes: np.ndarray, w: np.ndarray, offsets: np.ndarray, n_clusters: int, rng: np.random.RandomState
-) -> np.ndarray:
-    b = sp.diags_array(w) @ indicator(codes, offsets)
+    if balance == "free":
+        return HBGFResult(labels, unit, "spectral")
+    b = sp.diags_array(w) @ indicator(rows.codes, rows.offsets)
     graph = sp.block_array([[None, b], [b.T, None]], format="csr")
-    weights = np.concatenate([w, np.ones(b.shape[1])])
-    return metis(graph, weights, n_clusters, rng)[: len(w)]
+    labels = metis(graph, np.concatenate([w, np.ones(b.shape[1])]), n_clusters, rng)[: len(w)]
+    return HBGFResult(fill_empty_clusters(labels, w, n_clusters), unit, "metis")
 
 
-class HBGF(LabelsMixin, BaseEstimator):
+class HBGF(LabelMethod):
     """Hybrid bipartite graph formulation: a cut through the graph of instances and base clusters.
 
     Instances are linked to the base clusters they are in, and the graph is cut into `n_clusters` parts, so
@@ -82,8 +74,7 @@ class HBGF(LabelsMixin, BaseEstimator):
         :func:`consilience.diagnostics.choose_n_clusters`.
     balance : {"free", "equal"}, default="free"
         "free" lets clusters have the sizes that the labels suggest, by a spectral cut. "equal" wants clusters
-        of nearly equal sizes, by a graph partitioner of the extra ``consilience[graphs]``; without the extra
-        the spectral cut is taken, and `partitioner_` and `note_` say so.
+        of nearly equal sizes, by a graph partitioner of the extra ``consilience[graphs]``.
     n_init : int, default=10
         Starts of k-means on the eigenvectors; the best is kept.
     unobserved : {"error", "noise", "largest"}, default="error"
@@ -93,27 +84,12 @@ class HBGF(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     embedding_ : ndarray of shape (n_instances, width)
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
     partitioner_ : str
-        What made the cut: "spectral", "metis" or "kahypar".
-    note_ : str
-        Why another partitioner was taken than the one asked for; empty otherwise.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+        What made the cut: "spectral" or "metis".
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -129,13 +105,7 @@ class HBGF(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import HBGF
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = HBGF(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -143,12 +113,19 @@ class HBGF(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="plain cut, any size, many gaps",
+        avoid="",
+        cost="eigenproblem of all base clusters",
+        paper="Fern, Brodley: Solving Cluster Ensemble Problems by Bipartite Graph Partitioning. ICML, 2004.",
+        linear=True,
+    )
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "balance": BALANCE,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -166,35 +143,9 @@ class HBGF(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> HBGF:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> HBGFResult:
+        return hbgf(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, type(self).__name__)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = hbgf(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                balance=self.balance,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.embedding_ = self._spread(result.embedding[rows.inverse], 0.0)
-        self.partitioner_, self.note_ = result.cut.partitioner, result.cut.note
-        return self
+    def _learn(self, result: HBGFResult, problem: Problem) -> None:
+        self.embedding_ = problem.per_instance(result.embedding)
+        self.partitioner_ = result.partitioner

@@ -6,12 +6,11 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
-from consilience.consensus.lwgp import check_base_clusters
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.cuts import weighted_k_means
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.tables import contingency, gather
@@ -24,15 +23,7 @@ class KCResult(NamedTuple):
     inertia: float
 
 
-def kc(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
-    n_clusters: int,
-    *,
-    n_init: int,
-    rng: np.random.RandomState,
-) -> KCResult:
+def kc(rows: Rows, n_clusters: int, *, n_init: int, rng: np.random.RandomState) -> KCResult:
     r"""k-means of the rows of the consensus matrix.
 
     .. math:: \min_{z} \sum_p w_p \| M_p - \mu_{z_p} \|^2, \qquad
@@ -40,29 +31,27 @@ def kc(
 
     :math:`m_p` is the number of labels of row p. Row r stands for ``counts[r]`` equal columns of M.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing); w -> counts.
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing); w -> rows.weights.
     Cost: an eigenproblem of the size of all base clusters, and k-means of the rows in as many dimensions.
     """
-    w = counts.astype(float)
-    points = consensus_points(codes, w, offsets)
-    labels, fit = weighted_k_means(
-        points, np.linalg.norm(points, axis=1), w, n_clusters, n_init=n_init, rng=rng
-    )
+    w, points = rows.weights, consensus_points(rows)
+    lengths = np.linalg.norm(points, axis=1)
+    labels, fit = weighted_k_means(points, lengths, w, n_clusters, n_init=n_init, rng=rng)
     return KCResult(fill_empty_clusters(labels, fit, n_clusters), -float(w @ fit))
 
 
-def consensus_points(codes: np.ndarray, w: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def consensus_points(rows: Rows) -> np.ndarray:
     """Points with the distances of the rows of M, one dimension per base cluster instead of per instance.
 
     M = D^-1 B B^T, so distances are those of D^-1 B under the metric B^T W B, of which a root is taken.
     """
-    values, vectors = np.linalg.eigh(contingency(codes, offsets, w))
+    values, vectors = np.linalg.eigh(contingency(rows.codes, rows.offsets, rows.weights))
     kept = values > 1e-12 * values[-1]  # every base but one takes a dimension away
     root = vectors[:, kept] * np.sqrt(values[kept])
-    return gather(codes, offsets, root) / (codes >= 0).sum(axis=1)[:, None]
+    return gather(rows.codes, rows.offsets, root) / (rows.codes >= 0).sum(axis=1)[:, None]
 
 
-class KC(LabelsMixin, BaseEstimator):
+class KC(LabelMethod):
     """k-means on the consensus matrix: instances are alike if they share clusters with the same others.
 
     Every instance is described by how often it shares a cluster with each of the others, and these
@@ -84,23 +73,10 @@ class KC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     inertia_ : float
         Squared distances of the rows of the consensus matrix to their centres, summed.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -116,23 +92,24 @@ class KC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import KC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = KC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
     """
 
+    about = About(
+        use="plain baseline, complete tables",
+        avoid="half of the labels missing",
+        cost="eigenproblem of all base clusters, k-means",
+        paper="Monti, Tamayo, Mesirov, Golub: Consensus Clustering. Machine Learning, 2003 (the matrix).",
+        linear=True,
+    )
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -148,26 +125,8 @@ class KC(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> KC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> KCResult:
+        return kc(problem.rows, problem.n_clusters, n_init=self.n_init, rng=rng)
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "KC")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = kc(rows.codes, rows.counts, known.offsets, k, n_init=self.n_init, rng=rng)
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
+    def _learn(self, result: KCResult, problem: Problem) -> None:
         self.inertia_ = result.inertia
-        return self

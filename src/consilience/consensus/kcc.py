@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
+from consilience.core.canonical import Rows
 from consilience.core.profiles import label_shares
 
 # The entropy utility would shut out for ever a label that no member of a cluster carries: so many labels of
@@ -23,9 +21,7 @@ _PRIOR = 0.1
 
 
 def kcc(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     utility: str,
@@ -47,10 +43,10 @@ def kcc(
     :math:`1 + \|v\|^2 - 2 v(l)`, :math:`-\log_2 v(l)` or :math:`1 - v(l) / \|v\|`. Row p stands for
     ``counts[p]`` instances. Weights :math:`\omega` are one, or 1 over the base's own :math:`|\mu|`.
 
-    Symbols: l -> codes (-1 = missing); v -> centres.
+    Symbols: l -> rows.codes (-1 = missing); v -> centres.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
-    w = counts.astype(float)
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     shares = label_shares(codes, offsets, w)
     prior = _PRIOR if utility == "entropy" else 0.0
     omega = _base_weights(shares, offsets, utility) if normalize else np.ones(codes.shape[1])
@@ -91,7 +87,7 @@ def _base_weights(shares: np.ndarray, offsets: np.ndarray, utility: str) -> np.n
     return np.divide(1.0, own, out=np.zeros_like(own), where=(own > 1e-12) & (np.diff(offsets) > 1))
 
 
-class KCC(LabelsMixin, BaseEstimator):
+class KCC(LabelMethod):
     """k-means based consensus clustering: the clusters from which base labels are best predicted.
 
     A consensus is good if knowing an instance's cluster tells much about its base labels; which kind of
@@ -126,25 +122,12 @@ class KCC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     objective_ : ndarray of shape (n_iter,)
         Distances of all instances to their centres, summed, after every step; it never rises.
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -174,16 +157,22 @@ class KCC(LabelsMixin, BaseEstimator):
     [0, 0, 0, 1, 1]
     """
 
+    about = About(
+        use="large tables, bases with the wanted number of clusters",
+        avoid="numbers of clusters differ much",
+        cost="rows x bases x clusters a step",
+        paper="Wu et al.: K-means-based Consensus Clustering: A Unified View. IEEE TKDE, 2015.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "utility": [StrOptions({"category", "entropy", "cosine"})],
         "normalize": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -209,44 +198,15 @@ class KCC(LabelsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> KCC:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = kcc(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                utility=self.utility,
-                normalize=self.normalize,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-                progress=self._progress if self.verbose else None,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"KCC did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> BlockMeans:
+        return kcc(
+            problem.rows,
+            problem.n_clusters,
+            utility=self.utility,
+            normalize=self.normalize,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            progress=self._progress if self.verbose else None,
+        )

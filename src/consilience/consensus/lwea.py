@@ -6,17 +6,13 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
-from consilience.consensus.lwgp import check_base_clusters
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation, certainty
 from consilience.core.linkage import average_linkage, cut
-
-# The similarity of all pairs of rows is kept dense: 1.8 GB.
-_MAX_ROWS = 15_000
 
 
 class LWEAResult(NamedTuple):
@@ -27,9 +23,7 @@ class LWEAResult(NamedTuple):
     certainty: np.ndarray  # q, per cluster of all bases
 
 
-def lwea(
-    codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, n_clusters: int, *, theta: float
-) -> LWEAResult:
+def lwea(rows: Rows, n_clusters: int, *, theta: float) -> LWEAResult:
     r"""Average linkage on the locally weighted co-association, cut at `n_clusters`.
 
     .. math:: S_{pr} = \frac{1}{m} \sum_i q_{c_i(p)} [c_i(p) = c_i(r)], \qquad q_c = \exp(-h_c / \theta)
@@ -39,16 +33,16 @@ def lwea(
     over the members that a base saw, and S is the share among the bases that saw both rows; see
     `certain_coassociation` for pairs that few saw.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing); q -> certainty (ECI of the paper); S is its LWCA.
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing); q -> certainty (ECI of the paper); S is its LWCA.
     Cost: rows^2 x bases time, rows^2 memory, and the table of all pairs of base clusters.
     """
-    q = certainty(codes, counts, offsets, theta)
-    similarity = certain_coassociation(codes, counts, offsets, q)
-    merges = average_linkage(similarity, counts)
+    q = certainty(rows, theta)
+    similarity = certain_coassociation(rows.codes, rows.counts, rows.offsets, q)
+    merges = average_linkage(similarity, rows.counts)
     return LWEAResult(cut(merges, n_clusters), merges, q)
 
 
-class LWEA(LabelsMixin, BaseEstimator):
+class LWEA(LabelMethod):
     """Locally weighted evidence accumulation: a hierarchy of instances by how often they are put together.
 
     Two instances are alike if they share clusters, and a shared cluster counts more if the other base
@@ -74,27 +68,14 @@ class LWEA(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     certainty_ : list of ndarray, one per base clustering with labels
         Certainty of its clusters, in the order of ``partitions_.categories``; 1 where no other base splits
         the cluster.
-    merges_ : ndarray of shape (n_distinct - 1, 4)
+    row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of instances
         of both, most similar first; numbered like SciPy's linkage.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -115,13 +96,7 @@ class LWEA(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import LWEA
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = LWEA(n_clusters=2).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -131,11 +106,19 @@ class LWEA(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="a hierarchy; many and different numbers of clusters",
+        avoid="",
+        cost="rows^2",
+        paper="Huang, Wang, Lai: Locally Weighted Ensemble Clustering. IEEE Trans. Cybernetics, 2018.",
+    )
+
+    max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -151,35 +134,9 @@ class LWEA(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> LWEA:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> LWEAResult:
+        return lwea(problem.rows, problem.n_clusters, theta=self.theta)
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "LWEA")
-        known = partitions.take_seen()
-        rows = known.distinct
-        _check_size(len(rows.counts))
-        k = self._feasible_clusters(known, self.random_state)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = lwea(rows.codes, rows.counts, known.offsets, k, theta=self.theta)
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.certainty_ = np.split(result.certainty, known.offsets[1:-1])
-        self.merges_ = result.merges
-        return self
-
-
-def _check_size(n_rows: int) -> None:
-    if n_rows > _MAX_ROWS:
-        raise ValueError(
-            f"the table has {n_rows} distinct label rows, LWEA takes at most {_MAX_ROWS}. Hint: use LWGP, "
-            "whose cost is linear in them, or DAL, or fewer or coarser base clusterings."
-        )
+    def _learn(self, result: LWEAResult, problem: Problem) -> None:
+        self.certainty_ = problem.per_cluster(result.certainty)
+        self.row_merges_ = result.merges

@@ -6,17 +6,13 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.cuts import bipartite_embedding, cut_embedding
-from consilience.partitions import Partitions
-
-# The certainties need a table of all pairs of base clusters, which beyond this many would not fit in memory.
-MAX_BASE_CLUSTERS = 10_000
 
 
 class LWGPResult(NamedTuple):
@@ -28,9 +24,7 @@ class LWGPResult(NamedTuple):
 
 
 def lwgp(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     theta: float,
@@ -47,17 +41,17 @@ def lwgp(
     column sums of B, so a row with few labels is not punished for those that it lacks. Row p stands for
     ``counts[p]`` instances: it enters the matrix with the factor ``sqrt(counts[p])``.
 
-    Symbols: [p in c] -> codes (-1 = missing); q -> certainty; D_x -> degree; D_y = q_c times the size of c.
+    Symbols: [p in c] -> rows.codes (-1 = missing); q -> certainty; D_x -> degree; D_y = q_c x size of c.
     Cost: an eigenproblem of the size of all clusters of all bases, rows x bases x n_clusters, and k-means.
     """
-    w = counts.astype(float)
-    q = certainty(codes, counts, offsets, theta)
-    h = bipartite_embedding(codes, offsets, w, q, n_clusters)
+    w = rows.weights
+    q = certainty(rows, theta)
+    h = bipartite_embedding(rows.codes, rows.offsets, w, q, n_clusters)
     labels, unit = cut_embedding(h, w, n_clusters, discretize=discretize, n_init=n_init, rng=rng)
     return LWGPResult(labels, unit, q)
 
 
-class LWGP(LabelsMixin, BaseEstimator):
+class LWGP(LabelMethod):
     """Locally weighted graph partitioning: a cut through the graph of instances and base clusters.
 
     Instances are linked to the base clusters they are in, the more strongly the more the other base
@@ -88,26 +82,13 @@ class LWGP(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     certainty_ : list of ndarray, one per base clustering with labels
         Certainty of its clusters, in the order of ``partitions_.categories``; 1 where no other base splits
         the cluster.
     embedding_ : ndarray of shape (n_instances, width)
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -123,13 +104,7 @@ class LWGP(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import LWGP
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = LWGP(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -137,13 +112,21 @@ class LWGP(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="any numbers of clusters, any number of instances",
+        avoid="hardly two labels an instance",
+        cost="eigenproblem of all base clusters",
+        paper="Huang, Wang, Lai: Locally Weighted Ensemble Clustering. IEEE Trans. Cybernetics, 2018.",
+        linear=True,
+    )
+
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "theta": [Interval(Real, 0, None, closed="neither")],
         "discretize": [StrOptions({"kmeans", "rotation"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -163,48 +146,16 @@ class LWGP(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> LWGP:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "LWGP")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = lwgp(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                theta=self.theta,
-                discretize=self.discretize,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.certainty_ = np.split(result.certainty, known.offsets[1:-1])
-        self.embedding_ = self._spread(result.embedding[rows.inverse], 0.0)
-        return self
-
-
-def check_base_clusters(partitions: Partitions, method: str) -> None:
-    """Refuse tables with more base clusters than a table of their pairs can hold."""
-    ks = partitions.n_clusters_per_partition
-    if ks.sum() > MAX_BASE_CLUSTERS:
-        most = int(ks.argmax())
-        raise ValueError(
-            f"the base clusterings have {ks.sum()} clusters in all, {method} takes at most "
-            f"{MAX_BASE_CLUSTERS}; {partitions.names[most]!r} alone has {ks[most]}. Hint: leave out columns "
-            "that are ids rather than labels, and read noise labels as missing if there are many."
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> LWGPResult:
+        return lwgp(
+            problem.rows,
+            problem.n_clusters,
+            theta=self.theta,
+            discretize=self.discretize,
+            n_init=self.n_init,
+            rng=rng,
         )
+
+    def _learn(self, result: LWGPResult, problem: Problem) -> None:
+        self.certainty_ = problem.per_cluster(result.certainty)
+        self.embedding_ = problem.per_instance(result.embedding)

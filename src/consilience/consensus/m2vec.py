@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus.mvec import MAX_ROWS, MVECResult, common_graph, read_views, shares_of_views
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.mvec import MVEC, MVECResult, common_graph, read_views, shares_of_views
+from consilience.core.canonical import Rows
 
 
 def m2vec(
-    shares: np.ndarray,
-    counts: np.ndarray,
+    rows: Rows,
+    views: np.ndarray,
     n_clusters: int,
     *,
     corruption: float,
@@ -40,16 +38,16 @@ def m2vec(
     W_{ij}^2 (X_v X_v^T)_{jj}`. A row that a view did not see puts no price on W and E there. Row p stands for
     ``counts[p]`` instances.
 
-    Symbols: X_v -> shares[v] (NaN = unknown); p -> corruption; Z -> graph; E_v -> errors[v]; lambda_1 ->
-    rank; lambda_2 -> noise over the number of instances.
+    Symbols: v -> views, per base; X_v -> co-association of rows.codes (-1 = missing); p -> corruption;
+    Z -> graph; E_v -> errors[v]; lambda_1 -> rank; lambda_2 -> noise over the number of instances.
     Cost: a step is two eigenproblems of dense matrices of rows x rows and three products of such a view.
     """
-    w = counts.astype(float)
-    free = np.isnan(shares)
-    x = np.where(free, 0.0, shares)
+    w = rows.weights
+    shares = shares_of_views(rows, views)
+    x = np.nan_to_num(shares)
     return common_graph(
         np.zeros_like(x),
-        free,
+        np.isnan(shares),
         w,
         n_clusters,
         rank=rank,
@@ -89,7 +87,7 @@ def _restoring(
     return move
 
 
-class M2VEC(LabelsMixin, BaseEstimator):
+class M2VEC(LabelMethod):
     """Marginalised multi-view ensemble clustering (experimental): a graph that restores corrupted views.
 
     As :class:`MVEC`, but what every view gives is not its co-association but the map that best restores it
@@ -124,28 +122,15 @@ class M2VEC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    graph_ : ndarray of shape (n_distinct, n_distinct)
+    row_graph_ : ndarray of shape (n_distinct, n_distinct)
         The common graph between instances of two distinct label rows. Its rows, each entry times the number
         of instances of its column, sum to one.
     n_views_ : int
         Number of views with labels.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -166,13 +151,7 @@ class M2VEC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import M2VEC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = M2VEC(n_clusters=2, views=["shop", "shop", "bank"], random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -180,16 +159,23 @@ class M2VEC(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="to try the idea",
+        avoid="for work",
+        cost="rows^3 a step",
+        paper="Tao, Liu, Li, Ding, Fu: Marginalized Multiview Ensemble Clustering. IEEE TNNLS, 2020.",
+        experimental=True,
+    )
+    max_rows = MVEC.max_rows
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "views": ["array-like", None],
         "corruption": [Interval(Real, 0, 1, closed="left")],
         "rank": [Interval(Real, 0, None, closed="left")],
         "noise": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -215,45 +201,19 @@ class M2VEC(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> M2VEC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
+        return m2vec(
+            problem.rows,
+            read_views(self.views, problem),
+            problem.n_clusters,
+            corruption=self.corruption,
+            rank=self.rank,
+            noise=self.noise,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        views = read_views(self.views, partitions)
-        check_rows(len(rows.counts), MAX_ROWS, "M2VEC")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = m2vec(
-                shares_of_views(rows.codes, known.offsets, views),
-                rows.counts,
-                k,
-                corruption=self.corruption,
-                rank=self.rank,
-                noise=self.noise,
-                max_iter=self.max_iter,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"M2VEC did not settle in max_iter={self.max_iter} steps. Hint: raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.graph_ = result.graph
-        self.n_views_ = int(views.max()) + 1
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: MVECResult, problem: Problem) -> None:
+        self.row_graph_ = result.graph
+        self.n_views_ = len(result.errors)

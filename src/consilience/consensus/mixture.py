@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
+from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
-from consilience.core.profiles import first_profiles, label_shares, sample_rows
+from consilience.core.profiles import first_profiles, label_shares, sample_rows, smooth_profiles
 from consilience.core.tables import cross, rows_per_block
-from consilience.partitions import Partitions
 
 
 class MixtureResult(NamedTuple):
@@ -35,9 +32,7 @@ class MixtureResult(NamedTuple):
 
 
 def mixture(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     prior: float,
@@ -60,32 +55,31 @@ def mixture(
 
     `start` is a cluster for every row to begin with; without it `n_init` random starts are compared.
 
-    Symbols: l -> codes (-1 = missing); w -> counts; pi -> proportions; theta -> profiles; a -> prior.
+    Symbols: l -> rows.codes (-1 = missing); w -> rows.weights; pi -> proportions; theta -> profiles;
+    a -> prior.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
-    w = counts.astype(float)
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     shares = label_shares(codes, offsets, w)
     if start is not None:
         pi = np.bincount(start, weights=w, minlength=n_clusters) / w.sum()
-        theta = _update_profiles(cross(codes, offsets, start, w, n_clusters), offsets, shares, prior)
-        return _maximise(codes, w, offsets, shares, pi, theta, prior, max_iter, tol, progress)
-    drawn, weights = sample_rows(codes, offsets, w, shares)
-    sample = codes[drawn]
+        theta = smooth_profiles(cross(codes, offsets, start, w, n_clusters), offsets, prior * shares)
+    else:
+        drawn, weights = sample_rows(codes, offsets, w, shares)
+        sample = Rows(codes[drawn], offsets, weights)
 
-    def on_sample() -> MixtureResult:
-        pi = np.full(n_clusters, 1.0 / n_clusters)
-        theta = first_profiles(sample, weights, offsets, shares, n_clusters, rng)
-        return _maximise(sample, weights, offsets, shares, pi, theta, prior, max_iter, tol, None)
+        def on_sample() -> MixtureResult:
+            pi = np.full(n_clusters, 1.0 / n_clusters)
+            theta = first_profiles(sample.codes, weights, offsets, shares, n_clusters, rng)
+            return _maximise(sample, shares, pi, theta, prior, max_iter, tol, None)
 
-    best = min((on_sample() for _ in range(n_init)), key=lambda found: found.objective[-1])
-    pi, theta = best.proportions, best.profiles
-    return _maximise(codes, w, offsets, shares, pi, theta, prior, max_iter, tol, progress)
+        best = min((on_sample() for _ in range(n_init)), key=lambda found: found.objective[-1])
+        pi, theta = best.proportions, best.profiles
+    return _maximise(rows, shares, pi, theta, prior, max_iter, tol, progress)
 
 
 def _maximise(
-    codes: np.ndarray,
-    w: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     shares: np.ndarray,
     pi: np.ndarray,
     theta: np.ndarray,
@@ -95,36 +89,36 @@ def _maximise(
     progress: Callable[[int, float], None] | None,
 ) -> MixtureResult:
     """Expectation maximisation from given proportions and profiles."""
-    r = np.empty((len(codes), len(pi)))
+    r = np.empty((len(rows.codes), len(pi)))
     objective: list[float] = []
     converged = False
     for iteration in range(max_iter):
-        likelihood, sums, mass = _expect(codes, w, offsets, pi, theta, r)
+        likelihood, sums, mass = _expect(rows, pi, theta, r)
         objective.append(-likelihood - prior * float((shares @ np.log(theta)).sum()))
         if progress:
             progress(iteration + 1, objective[-1])
         if iteration and objective[-2] - objective[-1] <= tol * abs(objective[-1]):
             converged = True
             break
-        pi = mass / w.sum()
-        theta = _update_profiles(sums, offsets, shares, prior)
-    labels = r.argmax(axis=1)
-    labels = fill_empty_clusters(labels, r[np.arange(len(r)), labels], len(pi))
+        pi = mass / mass.sum()
+        theta = smooth_profiles(sums, rows.offsets, prior * shares)
+    labels = fill_empty_clusters(r.argmax(axis=1), r.max(axis=1), len(pi))
     return MixtureResult(labels, r, pi, theta, np.array(objective), iteration + 1, converged)
 
 
 def _expect(
-    codes: np.ndarray, w: np.ndarray, offsets: np.ndarray, pi: np.ndarray, theta: np.ndarray, r: np.ndarray
+    rows: Rows, pi: np.ndarray, theta: np.ndarray, r: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Fills r_pc, proportional to pi_c prod theta_ci(l_pi); log-likelihood, B^T W r and the mass of clusters.
 
     One pass over the rows.
     """
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     log_theta = np.log(theta)
     log_pi = np.log(np.maximum(pi, np.finfo(float).tiny))  # a cluster that nobody is in stays empty
 
-    def one(rows: slice) -> tuple[float, np.ndarray, np.ndarray]:
-        block, weight, out = codes[rows], w[rows], r[rows]
+    def one(part: slice) -> tuple[float, np.ndarray, np.ndarray]:
+        block, weight, out = codes[part], w[part], r[part]
         hot.gather_sum(block, offsets, log_theta, out)
         out += log_pi
         top = out.max(axis=1)
@@ -144,13 +138,7 @@ def _expect(
     return likelihood, sums, mass
 
 
-def _update_profiles(sums: np.ndarray, offsets: np.ndarray, shares: np.ndarray, prior: float) -> np.ndarray:
-    """theta_ci(l): members of c with label l over members of c that base i saw, prior included."""
-    seen = np.add.reduceat(sums, offsets[:-1], axis=0) + prior
-    return (sums + prior * shares[:, None]) / np.repeat(seen, np.diff(offsets), axis=0)
-
-
-class MixtureConsensus(LabelsMixin, BaseEstimator):
+class MixtureConsensus(LabelMethod):
     """Consensus by a mixture of multinomials: every cluster has a profile of labels in every base clustering.
 
     The probability model behind the question: an instance belongs to one cluster, and each base clustering
@@ -186,29 +174,16 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     membership_ : ndarray of shape (n_instances, n_clusters)
         Probability of every cluster given the instance's labels, as the model has it. Base clusterings that
         repeat each other count as independent, so it is surer than it should be; `confidence_` is not.
         0 for an unobserved instance.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     objective_ : ndarray of shape (n_iter,)
         Minus the penalised log-likelihood after every step; it never rises.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -225,13 +200,7 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import MixtureConsensus
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "y", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "y", "v"], ["b", None, "v"]]
     >>> model = MixtureConsensus(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -241,16 +210,23 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="memberships, many gaps",
+        avoid="bases have more clusters than wanted",
+        cost="rows x bases x clusters a step",
+        paper="Topchy, Jain, Punch: Clustering Ensembles: Models of Consensus and Weak Partitions. "
+        "IEEE TPAMI, 2005.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "prior": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -276,69 +252,38 @@ class MixtureConsensus(LabelsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> MixtureConsensus:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> MixtureResult:
+        return mixture(
+            problem.rows,
+            problem.n_clusters,
+            prior=self.prior,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            start=self._start(problem),
+            progress=self._progress if self.verbose else None,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = mixture(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                prior=self.prior,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-                start=self._start(partitions, k),
-                progress=self._progress if self.verbose else None,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"MixtureConsensus did not converge in {self.max_iter} iterations. "
-                "Hint: raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        order = by_size(result.labels, rows.counts, k)
-        self._answer(partitions, known, np.argsort(order)[result.labels], k)
-        self.membership_ = self._spread(result.membership[:, order][rows.inverse], 0.0)
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: MixtureResult, problem: Problem) -> None:
+        self.membership_ = problem.per_instance(result.membership[:, problem.order])
 
-    def _start(self, partitions: Partitions, n_clusters: int) -> np.ndarray | None:
+    def _start(self, problem: Problem) -> np.ndarray | None:
         """The given start, per distinct observed row."""
         if isinstance(self.init, str):
             return None
-        labels = np.asarray(self.init)
-        if labels.shape != (partitions.n_instances,) or labels.dtype.kind not in "iu":
+        labels, seen = np.asarray(self.init), problem.table.seen
+        if labels.shape != seen.shape or labels.dtype.kind not in "iu":
             raise ValueError(
                 f"init has shape {labels.shape} and dtype {labels.dtype}, but the table has "
-                f"{partitions.n_instances} instances. Hint: give one whole number per instance."
+                f"{len(seen)} instances. Hint: give one whole number per instance."
             )
-        labels = labels[partitions.seen]
-        wrong = np.flatnonzero((labels < 0) | (labels >= n_clusters))
+        wrong = np.flatnonzero(seen & ((labels < 0) | (labels >= problem.n_clusters)))
         if len(wrong):
-            row = np.flatnonzero(partitions.seen)[wrong[0]]
             raise ValueError(
-                f"init puts row {row} in cluster {labels[wrong[0]]}, but there are clusters 0 to "
-                f"{n_clusters - 1}. Hint: number the clusters from 0, or raise n_clusters."
+                f"init puts row {wrong[0]} in cluster {labels[wrong[0]]}, but there are clusters 0 to "
+                f"{problem.n_clusters - 1}. Hint: number the clusters from 0, or raise n_clusters."
             )
-        rows = partitions.take_seen().distinct
-        start = np.empty(len(rows.counts), dtype=np.int64)
-        start[rows.inverse] = labels  # equal rows have one cluster; the last instance decides
+        start = np.empty(len(problem.rows.counts), dtype=np.int64)
+        start[problem.known.inverse] = labels[seen]  # equal rows have one cluster; the last instance decides
         return start

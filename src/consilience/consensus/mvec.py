@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
+from sklearn.metrics import euclidean_distances
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.coassociation import coassociation
 from consilience.core.cuts import cut_embedding
 from consilience.core.lowrank import shrink_singular_values
 from consilience.core.simplex import project_rows
 from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import indicator
-from consilience.partitions import Partitions
 
-# Two eigenproblems of rows x rows a step, some hundred steps: minutes at the limit.
-MAX_ROWS = 1_000
 # The penalty of the multipliers: first value and growth. Well below one, the distances in H outweigh all else
 # and each row keeps itself alone.
 _FIRST_MU, _GROWTH = 1.0, 1.1
@@ -42,8 +38,8 @@ class MVECResult(NamedTuple):
 
 
 def mvec(
-    shares: np.ndarray,
-    counts: np.ndarray,
+    rows: Rows,
+    views: np.ndarray,
     n_clusters: int,
     *,
     rank: float,
@@ -62,13 +58,13 @@ def mvec(
     2`. A pair that no base of a view saw together has a free entry in its error; the others of its row then
     sum to the share of instances that are left. Row p stands for ``counts[p]`` instances.
 
-    Symbols: S_v -> shares[v] (NaN = free), before scaling; Z -> graph; E_v -> errors[v]; lambda_1 -> rank;
-    lambda_2 -> noise over the number of instances.
+    Symbols: v -> views, per base; S_v -> co-association of rows.codes (-1 = missing), scaled; Z -> graph;
+    E_v -> errors[v]; lambda_1 -> rank; lambda_2 -> noise over the number of instances.
     Cost: a step is two eigenproblems of dense matrices of rows x rows, memory is four such a view.
     """
-    w = counts.astype(float)
-    free = np.isnan(shares)
-    known = np.where(free, 0.0, shares)
+    w = rows.weights
+    shares = shares_of_views(rows, views)
+    free, known = np.isnan(shares), np.nan_to_num(shares)
     mass = known @ w
     left = (~free @ w) / w.sum()
     s = known * np.divide(left, mass, out=np.zeros_like(mass), where=mass > 0.0)[:, :, None]
@@ -133,36 +129,38 @@ def _embed(
     """H, the leading eigenvectors of (Z + Z^T) / 2, and |h_i - h_j|^2."""
     _, vectors = leading_eigenpairs(0.5 * (z + z.T) * scale, n_clusters)
     h = vectors / root[:, None]
-    squares = np.einsum("pd,pd->p", h, h)
-    return h, np.maximum(squares[:, None] + squares - 2.0 * h @ h.T, 0.0)
+    return h, euclidean_distances(h, squared=True)
 
 
-def shares_of_views(codes: np.ndarray, offsets: np.ndarray, views: np.ndarray) -> np.ndarray:
+def shares_of_views(rows: Rows, views: np.ndarray) -> np.ndarray:
     """Co-association of the base clusterings of each view, (views, rows, rows); NaN for pairs none saw."""
-    found = []
-    for view in range(views.max() + 1):
-        mine = np.flatnonzero(views == view)
-        sizes = np.diff(offsets)[mine]
-        part = indicator(codes[:, mine], np.concatenate([[0], np.cumsum(sizes)]))
-        found.append(coassociation(part, codes[:, mine] >= 0, normalize="pairs"))
-    return np.array(found)
+    marks = indicator(rows.codes, rows.offsets).tocsc()
+    of_cluster = np.repeat(views, np.diff(rows.offsets))
+    return np.array(
+        [
+            coassociation(marks[:, of_cluster == v], rows.codes[:, views == v] >= 0, normalize="pairs")
+            for v in range(views.max() + 1)
+        ]
+    )
 
 
-def read_views(views: Sequence[Any] | None, partitions: Partitions) -> np.ndarray:
-    """The number of its view for every base clustering with labels."""
+def read_views(views: Sequence[Any] | None, problem: Problem) -> np.ndarray:
+    """The number of its view for every base clustering that the solver reads."""
+    columns = np.array(problem.table.columns)[problem.known.canonical.bases]
     if views is None:
-        return np.zeros(len(partitions.columns), dtype=np.intp)
-    if len(views) != partitions.n_columns:
+        return np.zeros(len(columns), dtype=np.intp)
+    if len(views) != problem.table.n_columns:
         raise ValueError(
-            f"'views' names the view of {len(views)} base clusterings, the table has {partitions.n_columns}. "
-            "Hint: give one entry per column of the table, equal for columns of the same view."
+            f"'views' names the view of {len(views)} base clusterings, the table has "
+            f"{problem.table.n_columns}. Hint: give one entry per column of the table, equal for columns of "
+            "the same view."
         )
-    numbers = {view: number for number, view in enumerate(dict.fromkeys(views))}
-    found = np.array([numbers[views[column]] for column in partitions.columns])
-    return np.unique(found, return_inverse=True)[1]
+    mine = [views[column] for column in columns]
+    numbers = {view: number for number, view in enumerate(dict.fromkeys(mine))}
+    return np.array([numbers[view] for view in mine])
 
 
-class MVEC(LabelsMixin, BaseEstimator):
+class MVEC(LabelMethod):
     """Multi-view ensemble clustering (experimental): one low-rank graph near to those of all views.
 
     Base clusterings come from several views of the instances (several tables of features, several sources),
@@ -195,28 +193,15 @@ class MVEC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    graph_ : ndarray of shape (n_distinct, n_distinct)
+    row_graph_ : ndarray of shape (n_distinct, n_distinct)
         The common graph between instances of two distinct label rows. Its rows, each entry times the number
         of instances of its column, sum to one.
     n_views_ : int
         Number of views with labels.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -239,13 +224,7 @@ class MVEC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import MVEC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = MVEC(n_clusters=2, views=["shop", "shop", "bank"], random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -253,15 +232,23 @@ class MVEC(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="to compare with papers",
+        avoid="for work",
+        cost="rows^3 a step",
+        paper="Tao, Liu, Li, Ding, Fu: From Ensemble Clustering to Multi-View Clustering. IJCAI, 2017.",
+        experimental=True,
+    )
+    # Two eigenproblems of rows x rows a step, some hundred steps: minutes at the limit.
+    max_rows = 1_000
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "views": ["array-like", None],
         "rank": [Interval(Real, 0, None, closed="left")],
         "noise": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -285,44 +272,18 @@ class MVEC(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> MVEC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
+        return mvec(
+            problem.rows,
+            read_views(self.views, problem),
+            problem.n_clusters,
+            rank=self.rank,
+            noise=self.noise,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        views = read_views(self.views, partitions)
-        check_rows(len(rows.counts), MAX_ROWS, "MVEC")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = mvec(
-                shares_of_views(rows.codes, known.offsets, views),
-                rows.counts,
-                k,
-                rank=self.rank,
-                noise=self.noise,
-                max_iter=self.max_iter,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"MVEC did not settle in max_iter={self.max_iter} steps. Hint: raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.graph_ = result.graph
-        self.n_views_ = int(views.max()) + 1
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: MVECResult, problem: Problem) -> None:
+        self.row_graph_ = result.graph
+        self.n_views_ = len(result.errors)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.kc import kc
-from consilience.consensus.lwgp import check_base_clusters
+from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.tables import contingency, gather, scatter
 
@@ -20,6 +20,9 @@ from consilience.core.tables import contingency, gather, scatter
 _ELSEWHERE = 0.2
 # Denominators of the multiplicative steps are sums of products that may all vanish.
 _TINY = 1e-12
+
+
+Times = Callable[[np.ndarray], np.ndarray]
 
 
 class NMFCResult(NamedTuple):
@@ -32,9 +35,7 @@ class NMFCResult(NamedTuple):
 
 
 def nmfc(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     n_init: int,
@@ -53,16 +54,16 @@ def nmfc(
     rows. M is the product of a scaled indicator with itself and is never built. The multiplicative steps keep
     the constraint only in the limit, so the error need not fall at each of them.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing); Q S^(1/2) -> membership.
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing); Q S^(1/2) -> membership.
     Cost: rows x bases x n_clusters a step, and one k-means on the consensus matrix for the start.
     """
-    w = counts.astype(float)
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     scale = 1.0 / np.sqrt((codes >= 0).sum(axis=1))
 
     def times(values: np.ndarray) -> np.ndarray:  # M W values
         return scale[:, None] * gather(codes, offsets, scatter(codes, offsets, w * scale, values))
 
-    q = np.eye(n_clusters)[kc(codes, counts, offsets, n_clusters, n_init=n_init, rng=rng).labels] + _ELSEWHERE
+    q = np.eye(n_clusters)[kc(rows, n_clusters, n_init=n_init, rng=rng).labels] + _ELSEWHERE
     q /= np.sqrt(w @ q**2)
     s = np.einsum("p,pc,pc->c", w, q, times(q))
     total = float(np.sum(contingency(codes, offsets, w * scale**2) ** 2))
@@ -74,18 +75,18 @@ def nmfc(
         if len(error) > 1 and abs(error[-2] - error[-1]) <= tol * error[-1]:
             break
     membership = q * np.sqrt(s)
-    labels = membership.argmax(axis=1)
-    fit = membership[np.arange(len(q)), labels] / np.maximum(membership.sum(axis=1), _TINY)
-    return NMFCResult(fill_empty_clusters(labels, fit, n_clusters), membership, np.array(error), len(error))
+    fit = membership.max(axis=1) / np.maximum(membership.sum(axis=1), _TINY)
+    labels = fill_empty_clusters(membership.argmax(axis=1), fit, n_clusters)
+    return NMFCResult(labels, membership, np.array(error), len(error))
 
 
-def _update_memberships(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Any) -> np.ndarray:
+def _update_memberships(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Times) -> np.ndarray:
     """Q <- Q o (M W Q S / Q Q^T W M W Q S)^(1/2)."""
     pull = times(q) * s
     return q * np.sqrt(pull / np.maximum(q @ ((w[:, None] * q).T @ pull), _TINY))
 
 
-def _update_sizes(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Any) -> tuple[np.ndarray, float]:
+def _update_sizes(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Times) -> tuple[np.ndarray, float]:
     """S <- S o (Q^T W M W Q / Q^T W Q S Q^T W Q)^(1/2) on the diagonal, and the error less ||M||^2."""
     weighted = w[:, None] * q
     gram = weighted.T @ q
@@ -94,7 +95,7 @@ def _update_sizes(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Any) -> tu
     return s, float(np.einsum("cd,d,dc,c->", gram, s, gram, s) - 2.0 * pull @ s)
 
 
-class NMFC(LabelsMixin, BaseEstimator):
+class NMFC(LabelMethod):
     """Consensus by nonnegative matrix factorisation: soft clusters that rebuild the consensus matrix.
 
     How often two instances share a cluster is explained by what clusters both belong to, and how much. Use it
@@ -121,27 +122,14 @@ class NMFC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     membership_ : ndarray of shape (n_instances, n_clusters)
         How much the instance belongs to every cluster, shares that sum to one; 0 for an unobserved instance.
     error_ : ndarray of shape (n_iter,)
         Share of the consensus matrix, squared, that the factors leave unexplained, after every step.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -159,25 +147,27 @@ class NMFC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import NMFC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = NMFC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
     """
 
+    about = About(
+        use="soft clusters without a probability model",
+        avoid="half of the labels missing",
+        cost="rows x bases x clusters a step",
+        paper="Li, Ding, Jordan: Solving Consensus and Semi-supervised Clustering Problems Using Nonnegative "
+        "Matrix Factorization. ICDM, 2007.",
+        linear=True,
+    )
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -197,39 +187,18 @@ class NMFC(LabelsMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> NMFC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> NMFCResult:
+        return nmfc(
+            problem.rows,
+            problem.n_clusters,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "NMFC")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = nmfc(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-            )
-        order = by_size(result.labels, rows.counts, k)
-        self._answer(partitions, known, np.argsort(order)[result.labels], k)
-        shares = result.membership[:, order]
+    def _learn(self, result: NMFCResult, problem: Problem) -> None:
+        shares = result.membership[:, problem.order]
         shares = shares / np.maximum(shares.sum(axis=1), _TINY)[:, None]
-        self.membership_ = self._spread(shares[rows.inverse], 0.0)
+        self.membership_ = problem.per_instance(shares)
         self.error_ = result.error
-        self.n_iter_ = result.n_iter
-        return self

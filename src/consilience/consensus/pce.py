@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, per_column
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
+from consilience.core.canonical import Rows
 from consilience.core.completion import complete_labels
 from consilience.core.discretize import assign, fill_empty_clusters, rotate, spectral_rotation
 from consilience.core.simplex import minimize_quadratic
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import polar_factor, power_iteration
-from consilience.core.tables import contingency, mirror, rows_per_block, scatter
+from consilience.core.tables import cluster_sizes, contingency, mirror, rows_per_block, scatter
 from consilience.partitions import MISSING, Partitions
 
-# The solver keeps a table of all pairs of base clusters, which beyond this many would not fit in memory.
-_MAX_BASE_CLUSTERS = 10_000
 # The age parameter grows by this factor after each of the first iterations, and then stays.
 GROWTH, N_GROWTHS = 1.1, 9
 
@@ -39,7 +37,7 @@ class PCEResult(NamedTuple):
     reliability: np.ndarray  # v, per row
     codes: np.ndarray  # the base labels with missing entries filled in, per row
     weights: np.ndarray  # alpha, per base
-    rotations: list[np.ndarray]  # R^(i), per base
+    rotations: np.ndarray  # R^(i), stacked: per cluster of all bases
     rotation: np.ndarray  # R
     objective: np.ndarray
     n_iter: int
@@ -48,9 +46,7 @@ class PCEResult(NamedTuple):
 
 
 def pce(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     init: str,
@@ -75,8 +71,8 @@ def pce(
     alpha on the simplex and 0 <= v <= 1. Row p stands for ``counts[p]`` instances: every sum over instances
     is a weighted sum over rows, and the answer is that of the repeated rows.
 
-    Symbols: Y^(i) -> codes[:, i] (-1 = missing); H -> embedding; v -> reliability; alpha -> weights;
-    R^(i) -> rotations[i], k_i x n_clusters; R -> rotation; Y -> labels; c -> n_clusters.
+    Symbols: Y^(i) -> rows.codes[:, i] (-1 = missing); H -> embedding; v -> reliability; alpha -> weights;
+    R^(i) -> rotations, stacked, k_i x n_clusters each; R -> rotation; Y -> labels; c -> n_clusters.
     With `diversity` false the cross terms of two bases are dropped (PCE-noDiv); with `self_paced` false v = 1
     (PCE-noSP); with `joint` false the last term is dropped and labels come from a rotation of the final H
     (PCE-post). `starts` are rows at which the first rotation begins; by default `n_init` rows are drawn.
@@ -84,17 +80,16 @@ def pce(
     Cost: a few passes over the rows an iteration, each rows x (bases x c + c^2), plus rows x bases^2 for the
     contingency table and algebra of the size of all clusters of all bases.
     """
-    codes = codes.copy()
+    codes, offsets, w = rows.codes.copy(), rows.offsets, rows.weights
     missing = codes < 0
-    w = counts.astype(float)
     n, m = w.sum(), codes.shape[1]
     gamma = gamma if joint else 0.0
 
-    h = _start_embedding(codes, offsets, w, n_clusters, init)
-    found = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
-    y, rotation = found.labels, found.rotation
+    h = _start_embedding(rows, n_clusters, init)
+    y, rotation, _ = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
     alpha = np.full(m, 1.0 / m)
-    table = _start_rotations(codes, offsets, w, h, alpha, diversity)
+    moments, sums = contingency(codes, offsets, w), scatter(codes, offsets, w, h)
+    table = align_bases(moments, sums, offsets, alpha, diversity)
 
     lam, growths_left = None, N_GROWTHS if self_paced else 0
     objective: list[float] = []
@@ -104,7 +99,9 @@ def pce(
         if lam is None:
             lam = _start_age(loss, w) if self_paced else 0.0
         v = update_reliability(loss, lam) if self_paced else np.ones(len(loss))
-        h, proven = _update_embedding(h, s, v, w, y, rotation, gamma, max(0.01 * tol, 1e-7))
+        shift = set_target(s, v, y, rotation, gamma)
+        step = power_iteration(h, s, shift, w, tol=max(0.01 * tol, 1e-7), max_iter=100)
+        h = step.h
         moments, sums, energy = impute(codes, missing, offsets, table, alpha, h, v, w, diversity)
         alpha = update_weights(moments, sums, offsets, table, diversity)
         table = update_rotations(moments, sums, offsets, table, alpha, diversity)
@@ -118,7 +115,7 @@ def pce(
             - lam * float(w @ v)
             + gamma * (n + n_clusters - 2.0 * fit)
         )
-        certified &= proven
+        certified &= is_certified(step.slack)
         if progress:
             progress(iteration + 1, objective[-1])
         if growths_left == 0 and moved <= 0.1 * tol * n and settled(objective, tol):
@@ -130,19 +127,14 @@ def pce(
         growths_left -= growths
 
     if not joint:
-        found = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
-        y, rotation = found.labels, found.rotation
-    scores = h @ rotation
-    y = fill_empty_clusters(y, scores[np.arange(len(y)), y], n_clusters)
-    rotations = [table[offsets[i] : offsets[i + 1]] for i in range(m)]
+        y, rotation, _ = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
+    y = fill_empty_clusters(y, (h @ rotation)[np.arange(len(y)), y], n_clusters)
     return PCEResult(
-        y, h, v, codes, alpha, rotations, rotation, np.array(objective), iteration + 1, converged, certified
+        y, h, v, codes, alpha, table, rotation, np.array(objective), iteration + 1, converged, certified
     )
 
 
-def _start_embedding(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, n_clusters: int, init: str
-) -> np.ndarray:
+def _start_embedding(rows: Rows, n_clusters: int, init: str) -> np.ndarray:
     """Leading eigenvectors of the co-association, zero-filled or normalised on both sides.
 
     Zero-filled, two instances that few bases saw look unlike each other, and patterns of missing entries in
@@ -150,24 +142,17 @@ def _start_embedding(
     saw them and columns by the sizes of the clusters, increased by a fifth of an average consensus cluster
     so that tiny clusters, which are often noise, do not take the lead.
     """
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     if init == "coassociation":
         return left_singular_vectors(codes, offsets, w, n_clusters)
     seen = (codes >= 0).sum(axis=1)
-    sizes = scatter(codes, offsets, w, np.ones((len(codes), 1)))[:, 0]
-    scale = start_scale(sizes, w.sum(), n_clusters)
+    scale = start_scale(cluster_sizes(codes, offsets, w), w.sum(), n_clusters)
     return left_singular_vectors(codes, offsets, w / seen, n_clusters, scale) / np.sqrt(seen)[:, None]
 
 
 def start_scale(sizes: np.ndarray, n: float, n_clusters: int) -> np.ndarray:
     """What the normalised start multiplies the column of every base cluster by."""
     return 1.0 / np.sqrt(sizes + 0.2 * n / n_clusters)
-
-
-def _start_rotations(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, h: np.ndarray, alpha: np.ndarray, diversity: bool
-) -> np.ndarray:
-    moments = contingency(codes, offsets, w)
-    return align_bases(moments, scatter(codes, offsets, w, h), offsets, alpha, diversity)
 
 
 def align_bases(
@@ -178,8 +163,8 @@ def align_bases(
     Every base is first aligned with H alone: unlike identity matrices, this does not depend on label names.
     """
     table = np.empty_like(sums)
-    for block in _blocks(offsets):
-        table[block] = polar_factor(sums[block])
+    for lo, hi in pairwise(offsets.tolist()):
+        table[lo:hi] = polar_factor(sums[lo:hi])
     return update_rotations(moments, sums, offsets, table, alpha, diversity)
 
 
@@ -229,24 +214,11 @@ def update_reliability(loss: np.ndarray, lam: float) -> np.ndarray:
     return np.where(loss > 0.5 * lam, 0.5 * lam / np.maximum(loss, 0.5 * lam), 1.0)
 
 
-def _update_embedding(
-    h: np.ndarray,
-    s: np.ndarray,
-    v: np.ndarray,
-    w: np.ndarray,
-    y: np.ndarray,
-    rotation: np.ndarray,
-    gamma: float,
-    tol: float,
-) -> tuple[np.ndarray, bool]:
-    """Eq. (7): min tr(H^T D H) - 2 tr(H^T C), D = V^2 + gamma I, C = gamma Y R^T + V^2 S. Overwrites `s`."""
-    shift = set_target(s, v, y, rotation, gamma)
-    result = power_iteration(h, s, shift, w, tol=tol, max_iter=100)
-    return result.h, is_certified(result.slack)
-
-
 def set_target(s: np.ndarray, v: np.ndarray, y: np.ndarray, rotation: np.ndarray, gamma: float) -> np.ndarray:
-    """Turns S into C of Eq. (7) in place; returns mu I - D for mu = 1 + gamma, the largest that D can be."""
+    """Turns S into C of Eq. (7) in place; returns mu I - D for mu = 1 + gamma, the largest that D can be.
+
+    Eq. (7): min tr(H^T D H) - 2 tr(H^T C), D = V^2 + gamma I, C = gamma Y R^T + V^2 S.
+    """
     v2 = v * v
 
     def one(rows: slice) -> None:
@@ -334,7 +306,8 @@ def update_rotations(
     """
     table = table.copy()
     weighted = table * np.repeat(alpha, np.diff(offsets))[:, None]
-    for i, block in enumerate(_blocks(offsets)):
+    for i, (lo, hi) in enumerate(pairwise(offsets.tolist())):
+        block = slice(lo, hi)
         own = np.diag(moments)[block]  # M_ii is diagonal: a row has one label a base
         k = sums[block].copy()
         if diversity:
@@ -366,21 +339,7 @@ def settled(objective: list[float], tol: float) -> bool:
     return len(objective) > 1 and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-1])
 
 
-def _blocks(offsets: np.ndarray) -> list[slice]:
-    return [slice(lo, hi) for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
-
-
-class _Rows(NamedTuple):
-    """A fitted model per distinct label row."""
-
-    codes: np.ndarray
-    counts: np.ndarray
-    inverse: np.ndarray
-    labels: np.ndarray
-    embedding: np.ndarray
-
-
-class PCE(LabelsMixin, BaseEstimator):
+class PCE(LabelMethod):
     """Partial clustering ensemble: one clustering from base clusterings that each saw only some instances.
 
     It aligns the base clusterings by rotations, fills in the labels they lack, weighs them, and weighs every
@@ -425,11 +384,6 @@ class PCE(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     reliability_ : ndarray of shape (n_instances,)
         The self-paced weight v, 0..1. 0 for an unobserved instance.
     weights_ : ndarray of shape (n_base,)
@@ -441,7 +395,7 @@ class PCE(LabelsMixin, BaseEstimator):
         label names. (With ``imputation="random"``, the random labels.)
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus embedding H, with orthonormal columns.
-    rotations_ : list of ndarray
+    rotations_ : list of ndarray, one per base clustering with labels
         The rotation R^(i) of every base clustering, (k_i, n_clusters).
     rotation_ : ndarray of shape (n_clusters, n_clusters)
         The rotation R of the embedding.
@@ -449,18 +403,10 @@ class PCE(LabelsMixin, BaseEstimator):
         The objective after every iteration.
     certified_ : bool
         Whether every embedding step was proven to be a global minimum of its subproblem.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of iterations run.
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -487,25 +433,28 @@ class PCE(LabelsMixin, BaseEstimator):
     Three banks that each know some of the customers:
 
     >>> from consilience import PCE
-    >>> labels = [
-    ...     ["a", "x", None],
-    ...     ["a", "x", "u"],
-    ...     ["a", None, "u"],
-    ...     ["b", "y", "v"],
-    ...     ["b", None, "v"],
-    ...     [None, "y", "v"],
-    ... ]
+    >>> labels = [["a", "x", None], ["a", "x", "u"], ["a", None, "u"], ["b", "y", "v"], ["b", None, "v"]]
     >>> model = PCE(n_clusters=2, random_state=0).fit(labels)
     >>> [int(label) for label in model.labels_ == model.labels_[0]]
-    [1, 1, 1, 0, 0, 0]
+    [1, 1, 1, 0, 0]
     >>> model.imputed_[0].tolist()
     ['a', 'x', 'u']
     >>> model.predict([[None, None, "v"]])[0] == model.labels_[3]
     np.True_
     """
 
+    about = About(
+        use="bases have about the wanted number of clusters; filled-in labels",
+        avoid="numbers of clusters differ much",
+        cost="rows x bases x (bases + clusters) a step",
+        paper="Zhou, Du, Liu, Ling, Ji, Li, Shen: Partial Clustering Ensemble. IEEE TKDE.",
+        linear=True,
+        featured=True,
+    )
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "init": [StrOptions({"normalized", "coassociation"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -513,11 +462,9 @@ class PCE(LabelsMixin, BaseEstimator):
         "diversity": ["boolean"],
         "imputation": [StrOptions({"learned", "random"})],
         "discretize": [StrOptions({"joint", "post"})],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -551,90 +498,46 @@ class PCE(LabelsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> PCE:
-        """Merge the base clusterings.
+    def _prepare(self, known: Partitions, rng: np.random.RandomState) -> Partitions:
+        if self.imputation == "learned":
+            return known
+        guesses = rng.randint(0, known.n_clusters_per_partition, size=known.codes.shape)
+        return known.fill(np.where(known.observed, known.codes, guesses))
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_size(partitions)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        if self.imputation == "random":
-            known = known.fill(_fill_randomly(known, rng))
-        distinct = known.distinct
-        c = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
-            result = pce(
-                distinct.codes,
-                distinct.counts,
-                known.offsets,
-                c,
-                init=self.init,
-                gamma=self.gamma,
-                n_init=self.n_init,
-                self_paced=self.self_paced,
-                diversity=self.diversity,
-                joint=self.discretize == "joint",
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-                progress=self._progress if self.verbose else None,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"PCE did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        order = by_size(result.labels, distinct.counts, c)
-        labels = np.argsort(order)[result.labels]
-        self._answer(partitions, known, labels, c)
-        self.reliability_ = self._spread(result.reliability[distinct.inverse], 0.0)
-        self.weights_ = per_column(partitions, result.weights)
-        self.rotations_ = result.rotations
-        self.rotation_ = result.rotation[:, order]
-        self.objective_ = result.objective
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> PCEResult:
+        return pce(
+            problem.rows,
+            problem.n_clusters,
+            init=self.init,
+            gamma=self.gamma,
+            n_init=self.n_init,
+            self_paced=self.self_paced,
+            diversity=self.diversity,
+            joint=self.discretize == "joint",
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            progress=self._progress if self.verbose else None,
+        )
+
+    def _learn(self, result: PCEResult, problem: Problem) -> None:
+        self.reliability_ = problem.per_instance(result.reliability)
+        self.weights_ = problem.per_base(result.weights)
+        self.rotations_ = problem.per_cluster(result.rotations)
+        self.rotation_ = result.rotation[:, problem.order]
         self.certified_ = result.certified
-        self.n_iter_ = result.n_iter
-        # Per distinct row; spread over the instances only when asked for.
-        self._rows = _Rows(distinct.codes, distinct.counts, distinct.inverse, labels, result.embedding)
-        return self
+        self._problem, self._row_labels, self._row_embedding = problem, result.labels, result.embedding
 
-    @property
+    @cached_property
     def imputed_(self) -> Any:
         """The completed label table, in the user's own label names and kind of table."""
         check_is_fitted(self)
-        rows = self._rows
-        codes = complete_labels(
-            rows.codes, rows.counts, self.partitions_.offsets, rows.labels, self.n_clusters_
-        )
-        return self.partitions_.decode(self._spread(codes[rows.inverse], MISSING))
+        problem, rows = self._problem, self._problem.known.distinct
+        codes = complete_labels(rows.codes, rows.counts, rows.offsets, self._row_labels, self.n_clusters_)
+        return problem.table.decode(problem.per_instance(codes, MISSING))
 
-    @property
+    @cached_property
     def embedding_(self) -> np.ndarray:
         """The consensus embedding H, one row per instance."""
         check_is_fitted(self)
-        return self._spread(self._rows.embedding[self._rows.inverse], 0.0)
-
-
-def check_size(partitions: Partitions) -> None:
-    ks = partitions.n_clusters_per_partition
-    if ks.sum() > _MAX_BASE_CLUSTERS:
-        most = int(ks.argmax())
-        raise ValueError(
-            f"the base clusterings have {ks.sum()} clusters in all, PCE takes at most {_MAX_BASE_CLUSTERS}; "
-            f"{partitions.names[most]!r} alone has {ks[most]}. Hint: leave out columns that are ids rather "
-            "than labels, and read noise labels as missing if there are many."
-        )
-
-
-def _fill_randomly(partitions: Partitions, rng: np.random.RandomState) -> np.ndarray:
-    guesses = rng.randint(0, partitions.n_clusters_per_partition, size=partitions.codes.shape)
-    return np.where(partitions.observed, partitions.codes, guesses)
+        return self._problem.per_instance(self._row_embedding)

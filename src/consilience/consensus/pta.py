@@ -6,17 +6,15 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.trajectory import trajectory_similarity
 
-# An eigendecomposition and some dense matrices of rows x rows: minutes at the limit.
-MAX_ROWS = 5_000
 # The neighbours that the paper's program keeps at most, and also its number of steps.
 _MOST_NEIGHBORS = 20
 
@@ -30,9 +28,7 @@ class PTAResult(NamedTuple):
 
 
 def pta(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     n_neighbors: int | Literal["auto"],
@@ -45,18 +41,13 @@ def pta(
     Symbols: see `trajectories`.
     Cost: rows^3 time, rows^2 memory.
     """
-    similarity = trajectories(codes, counts, offsets, n_neighbors=n_neighbors, n_steps=n_steps)
-    merges = average_linkage(similarity.copy(), np.ones(len(codes)))
+    similarity = trajectories(rows, n_neighbors=n_neighbors, n_steps=n_steps)
+    merges = average_linkage(similarity.copy(), np.ones(len(similarity)))
     return PTAResult(cut(merges, n_clusters), merges, similarity)
 
 
 def trajectories(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
-    *,
-    n_neighbors: int | Literal["auto"],
-    n_steps: int | Literal["auto"],
+    rows: Rows, *, n_neighbors: int | Literal["auto"], n_steps: int | Literal["auto"]
 ) -> np.ndarray:
     r"""Similarity of random walks on the sparse co-association of distinct label rows.
 
@@ -68,22 +59,23 @@ def trajectories(
     likely the more instances it stands for. With missing labels, the co-association is a share of the bases
     that saw both, and one more which agrees like the average.
 
-    Symbols: w -> counts; K -> n_neighbors; T -> n_steps; both are min(20, sqrt(rows) / 2) where "auto".
+    Symbols: w -> rows.counts; K -> n_neighbors; T -> n_steps; both are min(20, sqrt(rows) / 2) where "auto".
     Cost: rows^3 time, rows^2 memory.
     """
-    n_rows = len(codes)
+    n_rows = len(rows.codes)
     auto = max(1, min(_MOST_NEIGHBORS, int(np.sqrt(n_rows) / 2.0)))
     k = min(auto if n_neighbors == "auto" else n_neighbors, n_rows - 1)
     if not k:
         return np.ones((1, 1))
-    graph = certain_coassociation(codes, counts, offsets, np.ones(int(offsets[-1])), diagonal=0.0)
+    alike = np.ones(int(rows.offsets[-1]))
+    graph = certain_coassociation(rows.codes, rows.counts, rows.offsets, alike, diagonal=0.0)
     least = np.partition(graph, n_rows - k, axis=1)[:, n_rows - k]
     graph = np.where(graph >= least[:, None], graph, 0.0)
     graph = np.maximum(graph, graph.T)
-    return trajectory_similarity(graph, counts.astype(float), auto if n_steps == "auto" else n_steps)
+    return trajectory_similarity(graph, rows.weights, auto if n_steps == "auto" else n_steps)
 
 
-class PTA(LabelsMixin, BaseEstimator):
+class PTA(LabelMethod):
     """Probability trajectory accumulation: a hierarchy of label rows by where random walks from them lead.
 
     Walkers step between distinct label rows that agree most, and two rows are alike if walks that start there
@@ -111,26 +103,13 @@ class PTA(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    similarity_ : ndarray of shape (n_distinct, n_distinct)
-        Similarity of the walks from two distinct label rows, in the order of ``partitions_.distinct``.
-    merges_ : ndarray of shape (n_distinct - 1, 4)
+    row_similarity_ : ndarray of shape (n_distinct, n_distinct)
+        Similarity of the walks from two distinct label rows.
+    row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of distinct
         rows of both, most similar first; numbered like SciPy's linkage.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -165,12 +144,19 @@ class PTA(LabelsMixin, BaseEstimator):
     [True, True, True, False, False, False]
     """
 
+    about = About(
+        use="many and different numbers of clusters",
+        avoid="most labels missing",
+        cost="rows^3",
+        paper="Huang, Lai, Wang: Robust Ensemble Clustering Using Probability Trajectories. IEEE TKDE, 2016.",
+    )
+
+    max_rows = 5_000  # an eigendecomposition and some dense matrices of rows x rows: minutes at the limit
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -188,33 +174,9 @@ class PTA(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> PTA:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> PTAResult:
+        return pta(problem.rows, problem.n_clusters, n_neighbors=self.n_neighbors, n_steps=self.n_steps)
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), MAX_ROWS, "PTA")
-        k = self._feasible_clusters(known, self.random_state)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = pta(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                n_neighbors=self.n_neighbors,
-                n_steps=self.n_steps,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.similarity_ = result.similarity
-        self.merges_ = result.merges
-        return self
+    def _learn(self, result: PTAResult, problem: Problem) -> None:
+        self.row_similarity_ = result.similarity
+        self.row_merges_ = result.merges

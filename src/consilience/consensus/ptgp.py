@@ -6,13 +6,12 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus.lwgp import check_base_clusters
-from consilience.consensus.pta import MAX_ROWS, trajectories
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.pta import PTA, trajectories
+from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding
 from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import scatter
@@ -27,9 +26,7 @@ class PTGPResult(NamedTuple):
 
 
 def ptgp(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     n_neighbors: int | Literal["auto"],
@@ -45,13 +42,13 @@ def ptgp(
     on average. Leading left singular vectors of :math:`D_x^{-1/2} B D_y^{-1/2}`, each times its singular
     value, with rows scaled to length one, are clustered by k-means.
 
-    Symbols: R -> similarity; r in c -> codes (-1 = missing); D_x, D_y = row and column sums of B.
+    Symbols: R -> similarity; r in c -> rows.codes (-1 = missing); D_x, D_y = row and column sums of B.
     Cost: rows^3 and base clusters^3 time, rows^2 memory.
     """
-    similarity = trajectories(codes, counts, offsets, n_neighbors=n_neighbors, n_steps=n_steps)
-    ones = np.ones(len(codes))
-    sizes = scatter(codes, offsets, ones, ones[:, None])
-    b = (scatter(codes, offsets, ones, similarity) / sizes).T
+    similarity = trajectories(rows, n_neighbors=n_neighbors, n_steps=n_steps)
+    ones = np.ones(len(similarity))
+    sizes = scatter(rows.codes, rows.offsets, ones, ones[:, None])
+    b = (scatter(rows.codes, rows.offsets, ones, similarity) / sizes).T
     # Rows and clusters that no walk links to anything have no edge.
     x, y = np.maximum(b.sum(axis=1), 1e-12), np.maximum(b.sum(axis=0), 1e-12)
     scaled = b / np.sqrt(x)[:, None] / np.sqrt(y)
@@ -60,7 +57,7 @@ def ptgp(
     return PTGPResult(labels, unit, similarity)
 
 
-class PTGP(LabelsMixin, BaseEstimator):
+class PTGP(LabelMethod):
     """Probability trajectory based graph partitioning: a cut through rows and the clusters near to them.
 
     Walkers step between distinct label rows that agree most, and two rows are alike if walks that start there
@@ -89,25 +86,12 @@ class PTGP(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    similarity_ : ndarray of shape (n_distinct, n_distinct)
-        Similarity of the walks from two distinct label rows, in the order of ``partitions_.distinct``.
+    row_similarity_ : ndarray of shape (n_distinct, n_distinct)
+        Similarity of the walks from two distinct label rows.
     embedding_ : ndarray of shape (n_instances, width)
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -126,13 +110,7 @@ class PTGP(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import PTGP
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = PTGP(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -140,13 +118,21 @@ class PTGP(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="as PTA, more even sizes",
+        avoid="most labels missing, one dominant cluster",
+        cost="rows^3",
+        paper="Huang, Lai, Wang: Robust Ensemble Clustering Using Probability Trajectories. IEEE TKDE, 2016.",
+    )
+
+    max_rows = PTA.max_rows
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -166,37 +152,16 @@ class PTGP(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> PTGP:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> PTGPResult:
+        return ptgp(
+            problem.rows,
+            problem.n_clusters,
+            n_neighbors=self.n_neighbors,
+            n_steps=self.n_steps,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "PTGP")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), MAX_ROWS, "PTGP")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = ptgp(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                n_neighbors=self.n_neighbors,
-                n_steps=self.n_steps,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.similarity_ = result.similarity
-        self.embedding_ = self._spread(result.embedding[rows.inverse], 0.0)
-        return self
+    def _learn(self, result: PTGPResult, problem: Problem) -> None:
+        self.row_similarity_ = result.similarity
+        self.embedding_ = problem.per_instance(result.embedding)

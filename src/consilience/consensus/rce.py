@@ -6,17 +6,15 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.coassociation import agreement, coobservation
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.tables import indicator
 
-# 800 products of rows x rows a fit: some minutes at the limit.
-_MAX_ROWS = 1_500
 # Rounds, and steps of the update in each, of the authors' program.
 _ROUNDS, _STEPS = 20, 20
 # Keeps the matrix that stands for the rank away from singular.
@@ -32,9 +30,7 @@ class RCEResult(NamedTuple):
 
 
 def rce(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     sparsity: float,
@@ -51,12 +47,13 @@ def rce(
     ``counts[p]`` instances; entries are those between instances, and inside a row all bases agree. A base
     enters a pair only if it saw both; a pair that none saw together keeps the average share of agreement.
 
-    Symbols: A_i -> codes[:, i] (-1 = missing); A^* -> similarity; lambda_1 -> sparsity; lambda_2 -> rank.
+    Symbols: A_i -> rows.codes[:, i] (-1 = missing); A^* -> similarity; lambda_1 -> sparsity;
+    lambda_2 -> rank.
     Cost: 800 products of dense matrices of rows x rows.
     """
-    w = counts.astype(float)
-    agreed = agreement(indicator(codes, offsets)).toarray()
-    together = coobservation(codes >= 0).astype(float)
+    w = rows.weights
+    agreed = agreement(indicator(rows.codes, rows.offsets)).toarray()
+    together = coobservation(rows.codes >= 0).astype(float)
     average = (w @ agreed @ w) / (w @ together @ w)
     s = np.divide(agreed, together, out=np.full_like(agreed, average), where=together > 0.0)
     still = (s == 0.0) | (s == 1.0) | (together == 0.0)
@@ -130,7 +127,7 @@ def _rank_terms(s: np.ndarray, w: np.ndarray, rank: float) -> tuple[np.ndarray, 
     return part(1.0), part(-1.0)
 
 
-class RCE(LabelsMixin, BaseEstimator):
+class RCE(LabelMethod):
     """Robust clustering ensemble: errors of single base clusterings are found and taken off.
 
     A common co-association is learned together with sparse errors of every base clustering and a penalty on
@@ -156,24 +153,11 @@ class RCE(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    similarity_ : ndarray of shape (n_distinct, n_distinct)
-        The common co-association, between instances of two distinct label rows, in the order of
-        ``partitions_.distinct``; the mean of both halves of what was learned.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+    row_similarity_ : ndarray of shape (n_distinct, n_distinct)
+        The common co-association, between instances of two distinct label rows; the mean of both halves of
+        what was learned.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -194,13 +178,7 @@ class RCE(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import RCE
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = RCE(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -208,13 +186,20 @@ class RCE(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="to compare with papers",
+        avoid="above some hundred rows",
+        cost="800 products of rows^2",
+        paper="Zhou et al.: Learning a Robust Consensus Matrix for Clustering Ensemble. IJCAI, 2015.",
+    )
+    # 800 products of rows x rows a fit: some minutes at the limit.
+    max_rows = 1_500
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "sparsity": [Interval(Real, 0, None, closed="neither")],
         "rank": [Interval(Real, 0, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -234,35 +219,15 @@ class RCE(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> RCE:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> RCEResult:
+        return rce(
+            problem.rows,
+            problem.n_clusters,
+            sparsity=self.sparsity,
+            rank=self.rank,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "RCE")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = rce(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                sparsity=self.sparsity,
-                rank=self.rank,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.similarity_ = result.similarity
-        return self
+    def _learn(self, result: RCEResult, problem: Problem) -> None:
+        self.row_similarity_ = result.similarity

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.core.coassociation import coassociation
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
+from consilience.core.coassociation import pair_shares
 from consilience.core.cuts import cut_embedding
 from consilience.core.lowrank import angular_affinity, shrink_singular_values
 from consilience.core.spectral import leading_eigenpairs
-from consilience.core.tables import indicator
 
-# Two singular value decompositions of rows x rows a step, more than a hundred steps: minutes at the limit.
-_MAX_ROWS = 1_000
 # The penalty of the multipliers: first value (over the greatest column sum), growth, and greatest value.
 _FIRST_MU, _GROWTH, _LAST_MU = 1.5, 1.1, 1e10
 # Largest entry of what is left of the two constraints.
@@ -38,9 +33,7 @@ class RSECResult(NamedTuple):
 
 
 def rsec(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     rank: float,
@@ -60,15 +53,16 @@ def rsec(
     equal on equal instances; times the roots of both counts they multiply, and have singular values, as the
     matrices of all instances. A pair that no base saw together has a free entry in E.
 
-    Symbols: S -> co-association of codes (-1 = missing); Z -> representation; E -> error; lambda_1 -> rank;
-    lambda_2 -> noise over the sum of the column norms of S.
+    Symbols: S -> co-association of rows.codes (-1 = missing); Z -> representation; E -> error;
+    lambda_1 -> rank; lambda_2 -> noise over the sum of the column norms of S.
     Cost: a step is three decompositions of a dense matrix of rows x rows.
     """
-    w = counts.astype(float)
+    w = rows.weights
     root = np.sqrt(w)
-    share = coassociation(indicator(codes, offsets), codes >= 0, normalize="pairs")
-    free = np.isnan(share)
-    s = np.where(free, 0.0, share) * root * root[:, None]
+    scale = root * root[:, None]
+    share = pair_shares(rows)
+    free, known = np.isnan(share), np.nan_to_num(share)
+    s = known * scale
     norms = np.linalg.norm(s, axis=0)
     price = noise / (root @ norms)  # a column of S stands for w columns of length |s| / sqrt(w)
     values, vectors = np.linalg.eigh(s)
@@ -76,7 +70,7 @@ def rsec(
     square = s @ s
     z, e, y1, y2, pull = (np.zeros_like(s) for _ in range(5))
     h = np.zeros((len(w), n_clusters))
-    mu = _FIRST_MU / (w @ np.where(free, 0.0, share)).max()
+    mu = _FIRST_MU / (w @ known).max()
     n_iter, converged = 0, False
     while n_iter < max_iter and not converged:
         n_iter += 1
@@ -87,9 +81,9 @@ def rsec(
         gaps = (s - s @ z - e, z - j)
         y1, y2 = y1 + mu * gaps[0], y2 + mu * gaps[1]
         mu = min(_GROWTH * mu, _LAST_MU)
-        converged = all(np.abs(gap / root / root[:, None]).max() < _TOL for gap in gaps)
+        converged = all(np.abs(gap / scale).max() < _TOL for gap in gaps)
     labels, _ = cut_embedding(h / root[:, None], w, n_clusters, n_init=n_init, rng=rng)
-    return RSECResult(labels, z / root / root[:, None], e / root / root[:, None], n_iter, converged)
+    return RSECResult(labels, z / scale, e / scale, n_iter, converged)
 
 
 def _errors(q: np.ndarray, root: np.ndarray, free: np.ndarray, price: float) -> np.ndarray:
@@ -112,7 +106,7 @@ def _embed(z: np.ndarray, h: np.ndarray, w: np.ndarray, n_clusters: int) -> tupl
     return h, scaled @ scaled.T
 
 
-class RSEC(LabelsMixin, BaseEstimator):
+class RSEC(LabelMethod):
     """Robust spectral ensemble clustering (experimental): the co-association cleaned of odd columns, and cut.
 
     The co-association is written as a mixture of its own columns, at low rank and up to errors in few
@@ -143,27 +137,14 @@ class RSEC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    representation_ : ndarray of shape (n_distinct, n_distinct)
+    row_representation_ : ndarray of shape (n_distinct, n_distinct)
         Coefficients between instances of two distinct label rows, Z of the paper.
-    error_ : ndarray of shape (n_distinct, n_distinct)
+    row_error_ : ndarray of shape (n_distinct, n_distinct)
         What the co-association lost, E of the paper.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -182,13 +163,7 @@ class RSEC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import RSEC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = RSEC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -196,14 +171,22 @@ class RSEC(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="to compare with papers",
+        avoid="for work",
+        cost="rows^3 a step",
+        paper="Tao, Liu, Li, Fu: Robust Spectral Ensemble Clustering. CIKM, 2016.",
+        experimental=True,
+    )
+    # Two decompositions of rows x rows a step, more than a hundred steps: minutes at the limit.
+    max_rows = 1_000
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "rank": [Interval(Real, 0, None, closed="left")],
         "noise": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -225,44 +208,17 @@ class RSEC(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> RSEC:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> RSECResult:
+        return rsec(
+            problem.rows,
+            problem.n_clusters,
+            rank=self.rank,
+            noise=self.noise,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "RSEC")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = rsec(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                rank=self.rank,
-                noise=self.noise,
-                max_iter=self.max_iter,
-                n_init=self.n_init,
-                rng=rng,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"RSEC did not settle in max_iter={self.max_iter} steps. Hint: raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.representation_ = result.representation
-        self.error_ = result.error
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: RSECResult, problem: Problem) -> None:
+        self.row_representation_ = result.representation
+        self.row_error_ = result.error

@@ -7,19 +7,16 @@ from typing import Any, Literal, NamedTuple
 
 import numba
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
-from consilience.consensus.lwgp import check_base_clusters
-from consilience.core.coassociation import coassociation
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
+from consilience.core.coassociation import pair_shares
 from consilience.core.components import clusters_of_graph
 from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import contingency, indicator
 
-# A quadratic program of the size of all base clusters for every row and step: minutes at the limit.
-_MAX_ROWS = 3_000
 # How far sums of eigenvalues may be from whole numbers, as in the authors' program.
 _CONNECTED = 1e-7
 # Memberships below this are none, as in the authors' program.
@@ -34,21 +31,21 @@ _EPS = 1e-12
 class SCCBGResult(NamedTuple):
     """What `sccbg` learned, on distinct rows."""
 
+    labels: np.ndarray  # per row
+    n_components: int  # of the graph
     memberships: np.ndarray  # S, (rows, base clusters)
     pace: np.ndarray  # W, (rows, base clusters)
-    graph: np.ndarray  # between instances of two rows
-    evidence: np.ndarray  # co-association, between rows
     n_iter: int
 
 
 def sccbg(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     smoothness: float,
     max_iter: int,
+    n_init: int,
+    rng: np.random.RandomState,
 ) -> SCCBGResult:
     r"""Memberships near to those in the base clusters whose bipartite graph falls into `n_clusters` parts.
 
@@ -62,11 +59,11 @@ def sccbg(
     more. A base that did not see an instance puts no price on its memberships there. Row p stands for
     ``counts[p]`` instances, which have the same problem and so the same solution.
 
-    Symbols: S_0 -> codes (-1 = missing); S -> memberships; W -> pace; gamma -> smoothness; lambda -> age;
-    mu -> structure.
+    Symbols: S_0 -> rows.codes (-1 = missing); S -> memberships; W -> pace; gamma -> smoothness;
+    lambda -> age; mu -> structure.
     Cost: a step is up to 1000 passes over rows x base clusters^2, and an eigenproblem of all base clusters.
     """
-    c = counts.astype(float)
+    codes, offsets, c = rows.codes, rows.offsets, rows.weights
     first = indicator(codes, offsets).toarray()
     charged = np.repeat(codes >= 0, np.diff(offsets), axis=1).astype(float)
     overlap = smoothness * contingency(codes, offsets, c) / c.sum()
@@ -88,9 +85,10 @@ def sccbg(
         s = update_memberships(s, first, w, charged * w**2, overlap, 0.5 * structure * distance)
         s[s < _MEMBER] = 0.0
         age *= 2.0
-    share = np.nan_to_num(coassociation(indicator(codes, offsets), codes >= 0, normalize="pairs"))
     graph = (s * _reciprocal(c @ s)) @ s.T
-    return SCCBGResult(s, w, graph, share, n_iter)
+    share = np.nan_to_num(pair_shares(rows))
+    labels, n_components = clusters_of_graph(graph, share, c, n_clusters, n_init=n_init, rng=rng)
+    return SCCBGResult(labels, n_components, s, w, n_iter)
 
 
 def update_pace(w: np.ndarray, s: np.ndarray, own: np.ndarray, overlap: np.ndarray, age: float) -> np.ndarray:
@@ -100,12 +98,10 @@ def update_pace(w: np.ndarray, s: np.ndarray, own: np.ndarray, overlap: np.ndarr
     this is a descent, not a solution. No entry of M is negative, so the row sums of M on a diagonal bound it
     from above; the minimum of that bound lies lower than w and treats all clusters alike.
     """
-
     w = w.copy()
     moving = np.arange(len(w))
-    bound = np.maximum(
-        _pace_product(np.ones_like(w), s, own, overlap), _EPS
-    )  # nothing against it: jump to one
+    # Nothing against it: jump to one.
+    bound = np.maximum(_pace_product(np.ones_like(w), s, own, overlap), _EPS)
     for _ in range(_PACE_STEPS):
         x = w[moving]
         slope = _pace_product(x, s[moving], own[moving], overlap) - 0.5 * age
@@ -174,7 +170,7 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
     return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0.0)
 
 
-class SCCBG(LabelsMixin, BaseEstimator):
+class SCCBG(LabelMethod):
     """Self-paced ensemble on a bipartite graph: memberships that are sure count first, doubtful ones later.
 
     Instances and base clusters are the two sides of a graph. Its links, the memberships, are changed as
@@ -205,30 +201,18 @@ class SCCBG(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
-    memberships_ : ndarray of shape (n_distinct, n_base_clusters)
-        The learned memberships of distinct label rows in all base clusters, 0 to 1.
-    pace_ : ndarray of shape (n_distinct, n_base_clusters)
+    row_memberships_ : ndarray of shape (n_distinct, n_base_clusters)
+        The learned memberships of distinct label rows in all base clusters, 0 to 1; clusters of one base
+        clustering after those of the other.
+    row_pace_ : ndarray of shape (n_distinct, n_base_clusters)
         How much every membership counted in the end, 0 to 1.
     n_components_ : int
         Connected components of the learned graph. Where it is `n_clusters`, they are the clusters; otherwise
         the clusters are a normalised cut.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -248,13 +232,7 @@ class SCCBG(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import SCCBG
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = SCCBG(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -262,13 +240,21 @@ class SCCBG(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="doubtful single memberships",
+        avoid="gaps that leave islands",
+        cost="rows x base clusters^2",
+        paper="Zhou, Du, Li: Self-paced Consensus Clustering with Bipartite Graph. IJCAI, 2020.",
+    )
+    # A quadratic program of the size of all base clusters for every row and step: minutes at the limit.
+    max_rows = 3_000
+    max_base_clusters = MAX_BASE_CLUSTERS
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -288,39 +274,18 @@ class SCCBG(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> SCCBG:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> SCCBGResult:
+        return sccbg(
+            problem.rows,
+            problem.n_clusters,
+            smoothness=self.smoothness,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, "SCCBG")
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "SCCBG")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = sccbg(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                smoothness=self.smoothness,
-                max_iter=self.max_iter,
-            )
-            found, self.n_components_ = clusters_of_graph(
-                result.graph, result.evidence, rows.counts.astype(float), k, n_init=self.n_init, rng=rng
-            )
-        labels = np.argsort(by_size(found, rows.counts, k))[found]
-        self._answer(partitions, known, labels, k)
-        self.memberships_ = result.memberships
-        self.pace_ = result.pace
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: SCCBGResult, problem: Problem) -> None:
+        given = np.argsort(problem.known.canonical.clusters)
+        self.row_memberships_ = result.memberships[:, given]
+        self.row_pace_ = result.pace[:, given]
+        self.n_components_ = result.n_components

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
-from consilience.core.tables import gather, scatter
+from consilience.core.canonical import Rows
+from consilience.core.tables import base_sums, cluster_sizes, gather
 
 
 def sec(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     n_init: int,
@@ -39,18 +35,16 @@ def sec(
     over the observed ones, and so are distances and means, base by base. Row p stands for ``counts[p]``
     instances.
 
-    Symbols: B -> codes (-1 = missing); w -> counts; b -> reach.
+    Symbols: B -> rows.codes (-1 = missing); w -> rows.weights; b -> reach.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
-    w = counts.astype(float)
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))
-    reach = gather(codes, offsets, sizes)[:, 0]
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
+    reach = gather(codes, offsets, cluster_sizes(codes, offsets, w)[:, None])[:, 0]
     # In units of its mean: the objective only changes by a factor, and tolerances keep their meaning.
     reach = reach / (w @ reach / w.sum())
 
     def score(v: np.ndarray) -> Score:
-        squares = np.add.reduceat(v * v, offsets[:-1], axis=0)
-        return Score(2.0 * v, np.repeat(squares, np.diff(offsets), axis=0))
+        return Score(2.0 * v, base_sums(v * v, offsets))
 
     found = block_k_means(
         codes,
@@ -70,7 +64,7 @@ def sec(
     return found._replace(objective=found.objective + lengths)
 
 
-class SEC(LabelsMixin, BaseEstimator):
+class SEC(LabelMethod):
     """Spectral ensemble clustering: the cut through the graph of votes, found by a k-means of the labels.
 
     It seeks the same cut as the spectral form of :class:`CSPA`, by a weighted k-means instead of
@@ -98,26 +92,13 @@ class SEC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     objective_ : ndarray of shape (n_iter,)
         Weighted squared distances of all instances to their centres, summed, after every step; it never
         rises. Degrees are in units of their mean.
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -132,26 +113,26 @@ class SEC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import SEC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = SEC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
     """
 
+    about = About(
+        use="to compare with papers",
+        avoid="60 % missing and many clusters",
+        cost="rows x bases x clusters a step",
+        paper="Liu, Liu, Wu, Tao, Fu: Spectral Ensemble Clustering. KDD, 2015.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -173,42 +154,13 @@ class SEC(LabelsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> SEC:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = sec(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-                progress=self._progress if self.verbose else None,
-            )
-        if not result.converged:
-            warnings.warn(
-                f"SEC did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> BlockMeans:
+        return sec(
+            problem.rows,
+            problem.n_clusters,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            progress=self._progress if self.verbose else None,
+        )

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, per_column
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience._warnings import warn
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
+from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.laplacian import Embedding, components, embed
 from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, sum_over_bases
 from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import contingency, scatter
-from consilience.partitions import Partitions
 
 # A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.
 _STAGES = (0.9, 0.8, 0.7, 0.6, 0.5)
@@ -31,8 +30,6 @@ _STEPS_A_STAGE = 5
 # A base clustering equal to the consensus has distance zero, and its weight 1 / alpha would be infinite.
 _LEAST_ALPHA = 1e-6
 _PAIRS_A_BLOCK = 2**15
-# Pairs of rows are held, some eighty bytes each: 2 GB and a minute or two a fit here.
-_MAX_ROWS = 10_000
 
 
 class SPCEResult(NamedTuple):
@@ -47,11 +44,11 @@ class SPCEResult(NamedTuple):
     objective: np.ndarray
     n_iter: int
     margin: float
+    labels: np.ndarray | None = None  # per row, once there are exactly as many clusters as wanted
 
 
 def spce(
-    codes: np.ndarray,
-    counts: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     theta: float,
@@ -71,16 +68,16 @@ def spce(
     enters a pair only if it saw both; a pair that none saw together has no term but those that pull S to
     zero.
 
-    Symbols: S^(i) -> codes[:, i] (-1 = missing); S -> s, on pairs; W -> pace; F -> z; c -> n_clusters;
+    Symbols: S^(i) -> rows.codes[:, i] (-1 = missing); S -> s, on pairs; W -> pace; F -> z; c -> n_clusters;
     gamma = (theta m)^2. `weighting` "fixed" keeps the first W (SPCE-fixW), "none" is W = 1 (SPCE-W).
     `max_iter` limits the steps of the last stage; the others have five.
 
     Cost: a step is a pass over agreeing pairs of distinct rows, pairs x (c + m / 8), and, where S has fewer
     than c components, about ten products of S with c vectors.
     """
-    w = counts.astype(float)
-    n, m = w.sum(), codes.shape[1]
-    pairs = agreeing_pairs(codes)
+    w = rows.weights
+    n, m = w.sum(), rows.codes.shape[1]
+    pairs = agreeing_pairs(rows.codes)
     both = 2.0 * w[pairs.left] * w[pairs.right]  # instance pairs, in both orders
     s = np.divide(*sum_over_bases(pairs, np.ones(m)))
     alpha, rho, margin = np.full(m, 1.0 / m), 1.0, np.inf
@@ -162,29 +159,27 @@ def _update_alpha(distances: np.ndarray) -> np.ndarray:
     return alpha / alpha.sum()
 
 
-def _finish(result: SPCEResult, known: Partitions, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+def _finish(result: SPCEResult, rows: Rows, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
     """Exactly `n_clusters` clusters: the components of S, or a normalised cut where they are too many or few.
 
     Too many: components are the nodes of a graph of their mean co-association. Too few: S is the graph.
     """
-    rows = known.distinct
     if result.n_components == n_clusters:
         return result.components
     if result.n_components > n_clusters:
-        graph, sizes = _between_components(result, known)
+        graph, sizes = _between_components(result, rows)
         return _cut(graph, sizes, n_clusters, rng)[result.components]
-    w = rows.counts.astype(float)
+    w = rows.weights
     graph = coassociation(result, len(w)).toarray()
     return _cut(graph * np.outer(w, w), w, n_clusters, rng)
 
 
-def _between_components(result: SPCEResult, known: Partitions) -> tuple[np.ndarray, np.ndarray]:
+def _between_components(result: SPCEResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Mean co-association of two components, over the times both were seen, times their sizes; the sizes."""
-    rows = known.distinct
-    w = rows.counts.astype(float)
+    w = rows.weights
     members = np.zeros((len(w), result.n_components))
     members[np.arange(len(w)), result.components] = 1.0
-    shared = scatter(rows.codes, known.offsets, w, members)
+    shared = scatter(rows.codes, rows.offsets, w, members)
     seen = (w[:, None] * (rows.codes >= 0)).T @ members
     together = seen.T @ seen
     sizes = w @ members
@@ -210,33 +205,31 @@ def coassociation(result: SPCEResult, n_rows: int) -> sp.csr_array:
     return sp.csr_array((np.concatenate([s, s, np.ones(n_rows)]), places), shape=(n_rows, n_rows))
 
 
-def _warn_giant(known: Partitions, labels: np.ndarray, n_clusters: int) -> None:
+def _warn_giant(rows: Rows, labels: np.ndarray, n_clusters: int) -> None:
     """With gaps, a cluster may swallow nearly everything, as pairs seen together a few times form chains.
 
     The sign: more than nine tenths of the instances in one cluster, and an answer that is less than half as
     near to the base clusterings as they are to each other. Complete tables have no such chains and are not
     judged.
     """
-    rows = known.distinct
     m = rows.codes.shape[1]
     if n_clusters == 1 or m == 1 or (rows.codes >= 0).all():
         return
     share = np.bincount(labels, rows.counts).max() / rows.counts.sum()
     nearness = _adjusted_rand(
         np.column_stack([rows.codes, labels]).astype(rows.codes.dtype),
-        np.append(known.offsets, known.offsets[-1] + n_clusters),
-        rows.counts.astype(float),
+        np.append(rows.offsets, rows.offsets[-1] + n_clusters),
+        rows.weights,
     )
     to_bases = nearness[-1, :-1].mean()
     among_bases = nearness[:-1, :-1][np.triu_indices(m, 1)].mean()
     if share > 0.9 and to_bases < 0.5 * among_bases:
-        warnings.warn(
+        warn(
             f"SPCE put {share:.0%} of the instances into one cluster, against the base clusterings: the mean "
             f"adjusted Rand index of the answer with them is {to_bases:.2f}, theirs with each other "
             f"{among_bases:.2f}. Where labels are missing, pairs that were seen together a few times only "
             "can chain everything together. Hint: use PCE, DAL or fuse for tables with gaps.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 
@@ -257,7 +250,7 @@ def _pairs_among(members: np.ndarray) -> np.ndarray:
     return members * (members - 1.0) / 2.0
 
 
-class SPCE(LabelsMixin, BaseEstimator):
+class SPCE(LabelMethod):
     """Self-paced clustering ensemble: a learned co-association graph whose components are the clusters.
 
     It starts from how often two instances share a cluster, keeps the pairs on which all bases agree, and
@@ -291,11 +284,6 @@ class SPCE(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     weights_ : ndarray of shape (n_base,)
         How much each base clustering counts in the fit, 1 / alpha of the paper, scaled to sum to one: the
         nearer to the learned graph, the more. 0 for a column without labels.
@@ -306,22 +294,14 @@ class SPCE(LabelsMixin, BaseEstimator):
         Positive: working on distinct rows was exactly the method on all instances, in every step. Else an
         eigenvector between equal instances was cut in two by the number of clusters, and they got equal
         shares.
-    coassociation_ : sparse array of shape (n_distinct, n_distinct)
+    row_coassociation_ : sparse array of shape (n_distinct, n_distinct)
         The learned graph on distinct label rows; see :meth:`coassociation` for instances.
     objective_ : ndarray of shape (n_iter,)
         The objective without its rank term after every step. Not monotone: age and rho change on the way.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
     n_iter_ : int
         Number of steps over all stages.
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -345,13 +325,7 @@ class SPCE(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import SPCE
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "y", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "y", "v"], ["b", None, "v"]]
     >>> model = SPCE(n_clusters=2).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -361,14 +335,22 @@ class SPCE(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="very unequal sizes, opinions mostly agree",
+        avoid="large and uncertain ensembles, missing labels (it warns)",
+        cost="rows^2 a step",
+        paper="Zhou, Du, Liu, Shen, Fan, Li: Self-Paced Clustering Ensemble. IEEE TNNLS, 2021.",
+        featured=True,
+    )
+
+    max_rows = 10_000  # pairs of rows are held, some eighty bytes each: 2 GB and a minute or two a fit here
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "theta": [Interval(Real, 0, 1, closed="left")],
         "weighting": [StrOptions({"self_paced", "fixed", "none"})],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -390,45 +372,25 @@ class SPCE(LabelsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> SPCE:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> SPCEResult:
+        rows, c = problem.rows, problem.n_clusters
+        result = spce(
+            rows,
+            c,
+            theta=self.theta,
+            weighting=self.weighting,
+            max_iter=self.max_iter,
+            progress=self._progress if self.verbose else None,
+        )
+        labels = _finish(result, rows, c, rng)
+        _warn_giant(rows, labels, c)
+        return result._replace(labels=labels)
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        _check_size(len(rows.counts))
-        c = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = spce(
-                rows.codes,
-                rows.counts,
-                c,
-                theta=self.theta,
-                weighting=self.weighting,
-                max_iter=self.max_iter,
-                progress=self._progress if self.verbose else None,
-            )
-            found = _finish(result, known, c, rng)
-        labels = np.argsort(by_size(found, rows.counts, c))[found]
-        _warn_giant(known, labels, c)
-        self._answer(partitions, known, labels, c)
-        self.weights_ = per_column(partitions, (1.0 / result.alpha) / np.sum(1.0 / result.alpha))
+    def _learn(self, result: SPCEResult, problem: Problem) -> None:
+        self.weights_ = problem.per_base((1.0 / result.alpha) / np.sum(1.0 / result.alpha))
         self.n_components_ = result.n_components
         self.exactness_margin_ = result.margin
-        self.coassociation_ = coassociation(result, len(rows.counts))
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        self._row_of = self._spread(rows.inverse, -1)
-        return self
+        self.row_coassociation_ = coassociation(result, len(problem.rows.counts))
 
     def coassociation(self, instances: Any) -> np.ndarray:
         """The learned co-association between some instances, dense; zero for those that nobody saw.
@@ -439,15 +401,7 @@ class SPCE(LabelsMixin, BaseEstimator):
             Positions of instances in the table that was fitted, or a mask.
         """
         check_is_fitted(self)
-        rows = self._row_of[np.asarray(instances)]
-        dense = self.coassociation_[np.maximum(rows, 0)][:, np.maximum(rows, 0)].toarray()
+        rows = self.row_of_instance_[np.asarray(instances)]
+        dense = self.row_coassociation_[np.maximum(rows, 0)][:, np.maximum(rows, 0)].toarray()
         dense[rows < 0], dense[:, rows < 0] = 0.0, 0.0
         return dense
-
-
-def _check_size(n_rows: int) -> None:
-    if n_rows > _MAX_ROWS:
-        raise ValueError(
-            f"the table has {n_rows} distinct label rows, SPCE takes at most {_MAX_ROWS}. Hint: use PCE, "
-            "whose cost is linear in them, or fewer or coarser base clusterings."
-        )

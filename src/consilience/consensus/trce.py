@@ -6,23 +6,19 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import linalg
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
+from sklearn.metrics import euclidean_distances
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows, per_column
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
-from consilience.core.components import clusters_of_graph
+from consilience.core.components import clusters_of_graph, component_embedding
 from consilience.core.simplex import project_rows
 from consilience.core.tables import indicator, scatter
 
-# An eigenproblem of rows x rows a step: minutes at the limit.
-_MAX_ROWS = 3_000
 # Difficulties below this are rounding: all base clusterings agree with the learned graph about the row.
 _EASY = 1e-12
-# Eigenvalue sums that count as zero, as in the authors' program: of the first c, and of the first c + 1.
-_ZERO, _STILL_ZERO = 1e-9, 1e-11
 _EPS = float(np.finfo(float).eps)
 # A base clustering equal to the learned graph would get an infinite weight.
 _LEAST_DISTANCE = 1e-6
@@ -31,20 +27,22 @@ _LEAST_DISTANCE = 1e-6
 class TRCEResult(NamedTuple):
     """What `trce` learned, on distinct rows."""
 
+    labels: np.ndarray  # per row
+    n_components: int  # of the graph
     graph: np.ndarray  # S between instances of two rows
     pace: np.ndarray  # w, per row
-    distances: np.ndarray  # a, per base; weights are their reciprocals
+    weights: np.ndarray  # reciprocals of a, per base
     n_iter: int
 
 
 def trce(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     *,
     gamma: float,
     max_iter: int,
+    n_init: int,
+    rng: np.random.RandomState,
 ) -> TRCEResult:
     r"""A graph near to the transition matrices of the bases that falls into `n_clusters` components.
 
@@ -56,11 +54,11 @@ def trce(
     to any of its cluster in base k with equal probability. Row p stands for ``counts[p]`` instances: entries
     are those between instances, so sums over instances are sums over rows with counts.
 
-    Symbols: A^(k) -> codes[:, k] (-1 = missing); B -> b; S -> graph; F -> f; w -> pace; a -> distances;
-    lambda -> age, which grows from the tenth of instances that is easiest.
+    Symbols: A^(k) -> rows.codes[:, k] (-1 = missing); B -> b; S -> graph; F -> f; w -> pace;
+    1 / a -> weights; lambda -> age, which grows from the tenth of instances that is easiest.
     Cost: a step is rows^3, and rows^2 x bases.
     """
-    w = counts.astype(float)
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     m = codes.shape[1]
     # A row that few bases saw: those stand for the others.
     share = m / (codes >= 0).sum(axis=1)
@@ -69,42 +67,40 @@ def trce(
     seen = w @ (codes >= 0)
     b = (marks.multiply(1.0 / sizes).tocsr() @ marks.T).toarray() * share[:, None] / m
     b = s = 0.5 * (b + b.T)
-    f, _ = _embed(s, w, n_clusters)
+    f, _ = component_embedding(s, w, n_clusters)
     a, rho, age = np.full(m, 1.0 / m), 1.0, 0.0
-    kl = _divergence(codes, offsets, w, sizes, b)
+    kl = _divergence(rows, sizes, b)
     for step in range(max_iter):
         difficulty = np.maximum(kl @ (1.0 / a) * share, 0.0)
         age = 1.1 * age if step else 2.0 * _easiest(difficulty, w)
         pace = np.where(2.0 * difficulty <= age, 1.0, age / np.maximum(2.0 * difficulty, _EPS))
-        distance = _squared_distances(f)
+        distance = euclidean_distances(f, squared=True)
         each = 1.0 / (sizes * np.repeat(a, np.diff(offsets)))
         h = (marks.multiply(each).tocsr() @ marks.T).toarray() * (pace**2 * share)[:, None]
         b = _update_b(h, rho * distance, w)
         s = project_rows(b - rho / (2.0 * gamma) * distance, w)
         s = 0.5 * (s + s.T)
-        kl = _divergence(codes, offsets, w, sizes, b)
+        kl = _divergence(rows, sizes, b)
         a = _update_distances(kl, pace, w, w.sum() / seen)
-        previous = f
-        f, values = _embed(s, w, n_clusters)
-        if values[:n_clusters].sum() > _ZERO:
-            rho *= 2.0
-        elif len(values) > n_clusters and values.sum() < _STILL_ZERO:
-            rho /= 2.0
-            f = previous
-        elif step:
+        embedding, factor = component_embedding(s, w, n_clusters)
+        rho *= factor
+        if factor >= 1.0:  # with more components than clusters, the last embedding is kept
+            f = embedding
+        if step and factor == 1.0:
             break
-    return TRCEResult(s, pace, a, step + 1)
+    alike = certain_coassociation(codes, rows.counts, offsets, np.ones(int(offsets[-1])))
+    labels, n_components = clusters_of_graph(s, alike, w, n_clusters, n_init=n_init, rng=rng)
+    return TRCEResult(labels, n_components, s, pace, 1.0 / a / np.sum(1.0 / a), step + 1)
 
 
-def _divergence(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, sizes: np.ndarray, b: np.ndarray
-) -> np.ndarray:
+def _divergence(rows: Rows, sizes: np.ndarray, b: np.ndarray) -> np.ndarray:
     """KL(A_i || B_i) for every row and base; zero where the base did not see the row."""
     # All entries of A_i are one over the size of its cluster, so the divergence is a mean of logarithms.
-    logs = scatter(codes, offsets, w, np.ascontiguousarray(np.log(np.maximum(b, _EPS)).T))
-    place = np.maximum(codes, 0) + offsets[:-1]
-    found = -np.log(sizes[place]) - logs[place, np.arange(len(codes))[:, None]] / sizes[place]
-    return np.where(codes >= 0, found, 0.0)
+    logs = np.ascontiguousarray(np.log(np.maximum(b, _EPS)).T)
+    sums = scatter(rows.codes, rows.offsets, rows.weights, logs)
+    place = np.maximum(rows.codes, 0) + rows.offsets[:-1]
+    found = -np.log(sizes[place]) - sums[place, np.arange(len(b))[:, None]] / sizes[place]
+    return np.where(rows.codes >= 0, found, 0.0)
 
 
 def _easiest(difficulty: np.ndarray, w: np.ndarray) -> float:
@@ -140,24 +136,7 @@ def _update_distances(kl: np.ndarray, pace: np.ndarray, w: np.ndarray, scale: np
     return a / a.sum()
 
 
-def _embed(s: np.ndarray, w: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvectors of the smallest Laplacian eigenvalues, equal on equal rows, and one eigenvalue more."""
-    root = np.sqrt(w)
-    laplacian = -s * root * root[:, None]
-    laplacian[np.diag_indices_from(laplacian)] += s @ w
-    last = min(n_clusters, len(w) - 1)
-    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, last])
-    return vectors[:, :n_clusters] / root[:, None], values
-
-
-def _squared_distances(f: np.ndarray) -> np.ndarray:
-    norms = np.einsum("ij,ij->i", f, f)
-    distance = np.maximum(norms + norms[:, None] - 2.0 * f @ f.T, 0.0)
-    np.fill_diagonal(distance, 0.0)
-    return distance
-
-
-class TRCE(LabelsMixin, BaseEstimator):
+class TRCE(LabelMethod):
     """Tri-level robust clustering ensemble: a learned graph whose components are the clusters.
 
     Every base clustering is a random walk inside its clusters. A common walk is learned that stays near to
@@ -187,33 +166,19 @@ class TRCE(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     weights_ : ndarray of shape (n_base,)
         How much each base clustering counts, scaled to sum to one. 0 for a column without labels.
     pace_ : ndarray of shape (n_instances,)
         How much every instance counts, 0 to 1; 0 for an unobserved instance.
-    graph_ : ndarray of shape (n_distinct, n_distinct)
-        The learned graph, between instances of two distinct label rows, in the order of
-        ``partitions_.distinct``.
+    row_graph_ : ndarray of shape (n_distinct, n_distinct)
+        The learned graph, between instances of two distinct label rows.
     n_components_ : int
         Connected components of the graph. Where it is `n_clusters`, they are the clusters; otherwise the
         clusters are a normalised cut.
     n_iter_ : int
         Number of steps.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -238,13 +203,7 @@ class TRCE(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import TRCE
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = TRCE(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -252,13 +211,20 @@ class TRCE(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="alternative to SPCE",
+        avoid="more is expected of it than of LWGP with labels missing",
+        cost="rows^3 a step",
+        paper="Zhou et al.: Tri-level Robust Clustering Ensemble with Multiple Graph Learning. AAAI, 2021.",
+    )
+    # An eigenproblem of rows x rows a step: minutes at the limit.
+    max_rows = 3_000
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
+        **COMMON_PARAMETERS,
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -278,36 +244,18 @@ class TRCE(LabelsMixin, BaseEstimator):
         self.unobserved = unobserved
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> TRCE:
-        """Merge the base clusterings.
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> TRCEResult:
+        return trce(
+            problem.rows,
+            problem.n_clusters,
+            gamma=self.gamma,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        check_rows(len(rows.counts), _MAX_ROWS, "TRCE")
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-            result = trce(rows.codes, rows.counts, known.offsets, k, gamma=self.gamma, max_iter=self.max_iter)
-            alike = certain_coassociation(
-                rows.codes, rows.counts, known.offsets, np.ones(int(known.offsets[-1]))
-            )
-            found, self.n_components_ = clusters_of_graph(
-                result.graph, alike, rows.counts.astype(float), k, n_init=self.n_init, rng=rng
-            )
-        labels = np.argsort(by_size(found, rows.counts, k))[found]
-        self._answer(partitions, known, labels, k)
-        weights = 1.0 / result.distances
-        self.weights_ = per_column(partitions, weights / weights.sum())
-        self.pace_ = self._spread(result.pace[rows.inverse], 0.0)
-        self.graph_ = result.graph
-        self.n_iter_ = result.n_iter
-        return self
+    def _learn(self, result: TRCEResult, problem: Problem) -> None:
+        self.weights_ = problem.per_base(result.weights)
+        self.pace_ = problem.per_instance(result.pace)
+        self.row_graph_ = result.graph
+        self.n_components_ = result.n_components

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
-
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size
-from consilience.consensus.hbgf import hbgf
-from consilience.consensus.lwgp import check_base_clusters
+from consilience._methods import About
+from consilience.consensus.hbgf import HBGF
 
 
-class USENC(LabelsMixin, BaseEstimator):
+class USENC(HBGF):
     """The consensus function of ultra-scalable ensemble clustering: a cut at a cost linear in the rows.
 
     Instances are linked to the base clusters they are in; the eigenvectors of the graph come from the base
@@ -39,23 +32,12 @@ class USENC(LabelsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
-    confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
-        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance.
     embedding_ : ndarray of shape (n_instances, width)
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
-    n_clusters_ : int
-        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
-    cluster_count_ : ClusterCount
-        How the number of clusters was found; only where `n_clusters` is "auto".
-    partitions_ : Partitions
-        The table as it was read.
-    n_features_in_ : int
-        Number of base clusterings.
-    feature_names_in_ : ndarray of str
-        Names of the base clusterings, where a frame was given.
+    partitioner_ : str
+        What made the cut: "spectral".
+
+    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----
@@ -73,13 +55,7 @@ class USENC(LabelsMixin, BaseEstimator):
     Examples
     --------
     >>> from consilience import USENC
-    >>> labels = [
-    ...     ["a", "x", "u"],
-    ...     ["a", "x", "u"],
-    ...     ["a", "y", "u"],
-    ...     ["b", "z", "v"],
-    ...     ["b", None, "v"],
-    ... ]
+    >>> labels = [["a", "x", "u"], ["a", "x", "u"], ["a", "y", "u"], ["b", "z", "v"], ["b", None, "v"]]
     >>> model = USENC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
     [0, 0, 0, 1, 1]
@@ -87,11 +63,17 @@ class USENC(LabelsMixin, BaseEstimator):
     [1]
     """
 
+    about = About(
+        use="HBGF with fewer starts",
+        avoid="",
+        cost="as HBGF",
+        paper="Huang, Wang, Wu, Lai, Kwoh: Ultra-Scalable Spectral Clustering and Ensemble Clustering. "
+        "IEEE TKDE, 2020.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": N_CLUSTERS,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "unobserved": [StrOptions({"error", "noise", "largest"})],
-        "random_state": ["random_state"],
+        name: allowed for name, allowed in HBGF._parameter_constraints.items() if name != "balance"
     }
 
     def __init__(
@@ -102,39 +84,4 @@ class USENC(LabelsMixin, BaseEstimator):
         unobserved: str = "error",
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> USENC:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : array, nested list, frame, dict or list of series, or Partitions
-            The table of base labels; see :meth:`consilience.Partitions.of`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        partitions = self._read_labels(X, self.unobserved)
-        check_base_clusters(partitions, type(self).__name__)
-        rng = random_source(self.random_state)
-        known = partitions.take_seen()
-        rows = known.distinct
-        k = self._feasible_clusters(known, rng)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = hbgf(
-                rows.codes,
-                rows.counts,
-                known.offsets,
-                k,
-                balance="free",
-                n_init=self.n_init,
-                rng=rng,
-            )
-        labels = np.argsort(by_size(result.labels, rows.counts, k))[result.labels]
-        self._answer(partitions, known, labels, k)
-        self.embedding_ = self._spread(result.embedding[rows.inverse], 0.0)
-        return self
+        super().__init__(n_clusters, n_init=n_init, unobserved=unobserved, random_state=random_state)

@@ -4,13 +4,14 @@ import numpy as np
 from numba import njit
 
 from consilience.core.blocks import run_blocks
+from consilience.core.canonical import Rows
 from consilience.core.tables import contingency, scatter
 
 # Rows compared with all rows in one piece of work.
 _ROWS = 64
 
 
-def certainty(codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, theta: float) -> np.ndarray:
+def certainty(rows: Rows, theta: float) -> np.ndarray:
     r"""Entropy-based certainty of every base cluster, in (0, 1]: 1 where no other base splits it.
 
     .. math:: q_c = \exp(-h_c / \theta), \qquad h_c = \operatorname{mean}_j H_j(c)
@@ -19,10 +20,11 @@ def certainty(codes: np.ndarray, counts: np.ndarray, offsets: np.ndarray, theta:
     mean is over the bases that saw a member, the own base included, which never splits c. Where nothing is
     missing this is the ensemble-driven cluster index (ECI) of Huang, Wang and Lai.
 
-    Symbols: q -> result, one entry per cluster of all bases in the order of `offsets`; theta -> theta.
+    Symbols: q -> result, one entry per cluster of all bases in the order of `rows.offsets`; theta -> theta.
     Cost: the table of all pairs of base clusters.
     """
-    table = contingency(codes, offsets, counts.astype(float))
+    offsets = rows.offsets
+    table = contingency(rows.codes, offsets, rows.weights)
     starts = offsets[:-1]
     seen = np.add.reduceat(table, starts, axis=1)  # members of each cluster that each base saw
     share = table / np.repeat(np.maximum(seen, 1.0), np.diff(offsets), axis=1)

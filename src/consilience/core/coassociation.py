@@ -3,10 +3,13 @@
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.core.canonical import Rows
+from consilience.core.tables import indicator
 
-def agreement(indicator: sp.csr_array) -> sp.csr_array:
+
+def agreement(marks: sp.csr_array) -> sp.csr_array:
     """In how many base clusterings two rows share a cluster, sparse."""
-    return indicator @ indicator.T
+    return marks @ marks.T
 
 
 def coobservation(observed: np.ndarray) -> np.ndarray:
@@ -16,13 +19,18 @@ def coobservation(observed: np.ndarray) -> np.ndarray:
     return seen @ seen.T
 
 
-def coassociation(indicator: sp.csr_array, observed: np.ndarray, *, normalize: str) -> np.ndarray:
+def coassociation(marks: sp.csr_array, observed: np.ndarray, *, normalize: str) -> np.ndarray:
     """Share of agreement, dense: of the clusterings that saw both ("pairs") or of all ("partitions").
 
     A pair that no clustering saw together has no share: NaN under "pairs", zero under "partitions".
     """
-    shared = agreement(indicator).toarray()
+    shared = agreement(marks).toarray()
     if normalize == "partitions":
         return shared / observed.shape[1]
     together = coobservation(observed)
     return np.divide(shared, together, out=np.full_like(shared, np.nan), where=together > 0)
+
+
+def pair_shares(rows: Rows) -> np.ndarray:
+    """Share of agreement of two rows among the base clusterings that saw both; NaN where none did."""
+    return coassociation(indicator(rows.codes, rows.offsets), rows.codes >= 0, normalize="pairs")

@@ -1,10 +1,36 @@
 """From a learned graph that should fall into a given number of components to exactly so many clusters."""
 
 import numpy as np
+from scipy import linalg
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from consilience.core.cuts import cut_embedding, graph_embedding
+
+# Eigenvalue sums that count as zero, as in the programs of TRCE and CESHL: of the first c, and of the first
+# c + 1.
+_ZERO, _STILL_ZERO = 1e-9, 1e-11
+
+
+def component_embedding(graph: np.ndarray, w: np.ndarray, n_clusters: int) -> tuple[np.ndarray, float]:
+    """Eigenvectors of the smallest Laplacian eigenvalues, and by what the price of these is to be multiplied.
+
+    That is 2 while the graph has fewer than `n_clusters` components, 1/2 while it has more, and 1 where it
+    falls into so many. The eigenvectors are equal on equal rows: those of the ``w`` instances of a row.
+
+    Cost: an eigenproblem of rows x rows.
+    """
+    root = np.sqrt(w)
+    laplacian = -graph * root * root[:, None]
+    laplacian[np.diag_indices_from(laplacian)] += graph @ w
+    last = min(n_clusters, len(w) - 1)
+    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, last])
+    factor = 1.0
+    if values[:n_clusters].sum() > _ZERO:
+        factor = 2.0
+    elif len(values) > n_clusters and values.sum() < _STILL_ZERO:
+        factor = 0.5
+    return vectors[:, :n_clusters] / root[:, None], factor
 
 
 def clusters_of_graph(

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.spectral import leading_eigenpairs, left_singular_vectors
-from consilience.core.tables import gather, scatter
+from consilience.core.tables import cluster_sizes, gather, scatter
 
 
 def bipartite_embedding(
@@ -26,8 +26,7 @@ def bipartite_embedding(
     Cost: an eigenproblem of the size of all base clusters, and rows x bases x width.
     """
     degree = gather(codes, offsets, q[:, None])[:, 0]
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
-    scale = np.sqrt(q / sizes)
+    scale = np.sqrt(q / cluster_sizes(codes, offsets, w))
     h = left_singular_vectors(codes, offsets, w / degree, min(width, len(w), len(q)), scale)
     h *= np.linalg.norm(scale[:, None] * scatter(codes, offsets, w / degree, h), axis=0)
     return h

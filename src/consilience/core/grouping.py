@@ -1,4 +1,4 @@
-"""Equal entries of a long vector, counted: block by block first, then the blocks together."""
+"""Equal entries of a long vector and equal rows of a table, counted."""
 
 from typing import NamedTuple
 
@@ -48,3 +48,40 @@ def _hash(keys: np.ndarray) -> Groups:
     )
     found = hot.group(keys, slots, values, counts, inverse)
     return Groups(values[:found], counts[:found], inverse)
+
+
+def row_keys(codes: np.ndarray, n_clusters: np.ndarray) -> np.ndarray:
+    """One integer per row of codes from -1, equal exactly for equal rows and in lexicographic order."""
+    key = np.zeros(len(codes), dtype=np.int64)
+    size = 1
+    for i, k in enumerate(n_clusters):
+        if size * (int(k) + 1) >= 2**63:
+            # The mixed-radix number would overflow: rank what is there, which keeps both order and equality.
+            key = group(key).inverse
+            size = int(key.max()) + 1
+        key *= int(k) + 1
+        key += codes[:, i]
+        key += 1
+        size *= int(k) + 1
+    return key
+
+
+class DistinctRows(NamedTuple):
+    """``codes[inverse]`` is the table; row p occurs ``counts[p]`` times. In lexicographic order."""
+
+    codes: np.ndarray
+    counts: np.ndarray
+    inverse: np.ndarray
+
+
+def distinct_rows(
+    codes: np.ndarray, n_clusters: np.ndarray, counts: np.ndarray | None = None
+) -> DistinctRows:
+    """The distinct rows of a table of codes, each row of which stands for one or ``counts`` instances."""
+    key = row_keys(codes, n_clusters)
+    _, n_rows, inverse = group(key)
+    member = np.empty(len(n_rows), dtype=np.intp)
+    member[inverse] = np.arange(len(key))  # any row of a group will do: they are equal
+    if counts is not None:
+        n_rows = np.bincount(inverse, counts, len(n_rows)).astype(np.int64)
+    return DistinctRows(np.ascontiguousarray(codes[member]), n_rows, inverse)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from consilience.core.tables import gather, scatter
+from consilience.core.tables import base_sums, cluster_sizes, gather
 
 # Starts are compared on at most this many rows; the best one goes on with all of them.
 _SAMPLE_ROWS = 5_000
@@ -12,8 +12,14 @@ _OWN = 0.9
 
 def label_shares(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray) -> np.ndarray:
     """f_i(l): in which shares each base gives its labels."""
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
-    return sizes / np.repeat(np.add.reduceat(sizes, offsets[:-1]), np.diff(offsets))
+    sizes = cluster_sizes(codes, offsets, w)
+    return sizes / base_sums(sizes, offsets)
+
+
+def smooth_profiles(sums: np.ndarray, offsets: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Shares of the labels of every base (rows) in each cluster (columns), from sums and a prior of each."""
+    sums = sums + prior[:, None]
+    return sums / base_sums(sums, offsets)
 
 
 def sample_rows(

@@ -45,6 +45,11 @@ def scatter(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, values:
     return total(map_blocks(one, len(codes), block_rows=rows_per_block(offsets)))
 
 
+def cluster_sizes(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weight of the members of every cluster."""
+    return scatter(codes, offsets, weights, np.ones((len(codes), 1)))[:, 0]
+
+
 def contingency(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """``B.T @ diag(weights) @ B``: weighted counts of every pair of clusters."""
 
@@ -54,6 +59,14 @@ def contingency(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> 
         return out
 
     return mirror(total(map_blocks(one, len(codes), block_rows=rows_per_block(offsets))))
+
+
+def jaccard(codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Jaccard index of every pair of clusters, within the rows that both of their bases saw."""
+    shared = contingency(codes, offsets, weights)
+    seen = base_sums(shared, offsets)  # members of each cluster that each base saw
+    union = seen + seen.T - shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0.0)
 
 
 def cross(
@@ -89,6 +102,11 @@ def quadratic(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray) -> np.n
 
     run_blocks(one, len(codes))
     return out
+
+
+def base_sums(table: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """For every cluster, the sum of the table's rows of all clusters of its base."""
+    return np.repeat(np.add.reduceat(table, offsets[:-1], axis=0), np.diff(offsets), axis=0)
 
 
 def rows_per_block(offsets: np.ndarray) -> int:

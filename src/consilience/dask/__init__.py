@@ -2,26 +2,22 @@
 
 from consilience.dask.apmc import APMC
 from consilience.dask.blocks import Blocks, read_parquet
-from consilience.dask.consensus import DAL, HBGF, KCC, LWGP, SEC, USENC, MixtureConsensus
+from consilience.dask.consensus import MIRRORS
 from consilience.dask.eeimvc import EEIMVC
 from consilience.dask.fuse import ParquetFusion, fuse_parquet
 from consilience.dask.pce import PCE
 from consilience.dask.rows import BlockArray
 
+globals().update(MIRRORS)
+
 __all__ = [
     "APMC",
-    "DAL",
     "EEIMVC",
-    "HBGF",
-    "KCC",
-    "LWGP",
     "PCE",
-    "SEC",
-    "USENC",
     "BlockArray",
     "Blocks",
-    "MixtureConsensus",
     "ParquetFusion",
     "fuse_parquet",
     "read_parquet",
+    *MIRRORS,
 ]

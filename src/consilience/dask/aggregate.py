@@ -9,16 +9,19 @@ the blocks are kept, and the rows are left where they are.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from consilience._label_tables import MISSING, encode_column, plain
-from consilience.core.grouping import group
+from consilience._warnings import warn
+from consilience.core.canonical import member_colours, number, stack_codes
+from consilience.core.grouping import DistinctRows, distinct_rows, group
 from consilience.dask.blocks import Encoded, code_type, encode
-from consilience.partitions import Distinct, Partitions
+from consilience.partitions import Partitions
 
 
 class Summary(NamedTuple):
@@ -28,6 +31,7 @@ class Summary(NamedTuple):
     categories: tuple[np.ndarray, ...]  # per column; empty where there is no label
     codes: np.ndarray | None  # distinct rows with a label; None if there are too many
     counts: np.ndarray | None
+    members: tuple[np.ndarray, ...]  # per column, how many rows have each label
     sizes: tuple[int, ...]  # rows of every block
     n_unseen: tuple[int, ...]  # rows of every block that no base clustering saw
     first_unseen: tuple[int, ...]  # the first of them, -1 if there is none
@@ -37,12 +41,12 @@ class Summary(NamedTuple):
 class Table(NamedTuple):
     """The finished summary of all blocks."""
 
-    partitions: Partitions  # the distinct rows, where there are few enough; otherwise without rows
-    counts: np.ndarray | None
+    partitions: Partitions  # the distinct rows with counts, where they fit; otherwise without rows
+    fits: bool  # whether they do
+    members: np.ndarray  # instances of every base cluster
     n_rows: int
     n_unseen: int
     sizes: tuple[int, ...]
-    unseen_sizes: tuple[int, ...]
     fingerprint: str
 
 
@@ -57,6 +61,10 @@ def summarize(piece: Any, number: int, max_distinct: int) -> Summary:
         block.categories,
         rows if few else None,
         counts if few else None,
+        tuple(
+            np.bincount(column[column >= 0], counts[column >= 0], len(labels)).astype(np.int64)
+            for column, labels in zip(rows.T, block.categories, strict=True)
+        ),
         (len(block.codes),),
         (len(unseen),),
         (int(unseen[0]) if len(unseen) else -1,),
@@ -67,7 +75,7 @@ def summarize(piece: Any, number: int, max_distinct: int) -> Summary:
 def _seen_rows(block: Encoded) -> tuple[np.ndarray, np.ndarray]:
     if not len(block.codes):
         return block.codes, np.empty(0, dtype=np.int64)
-    rows = distinct_rows(block.codes, block.categories)
+    rows = distinct_rows(block.codes, _sizes(block.categories))
     seen = (rows.codes >= 0).any(axis=1)
     return rows.codes[seen], rows.counts[seen]
 
@@ -103,15 +111,17 @@ def merge(parts: Sequence[Summary], max_distinct: int) -> Summary:
             ]
         )
         if len(stacked):
-            rows = distinct_rows(stacked, categories)
-            counts = np.bincount(rows.inverse, np.concatenate([part.counts for part in parts])).astype(
-                np.int64
-            )
-            codes, counts = (rows.codes, counts) if len(counts) <= max_distinct else (None, None)
+            every = np.concatenate([part.counts for part in parts])
+            rows = distinct_rows(stacked, _sizes(categories), every)
+            codes, counts = rows[:2] if len(rows.counts) <= max_distinct else (None, None)
         else:
             codes, counts = stacked, np.empty(0, dtype=np.int64)
-    joined = (sum(field, ()) for field in zip(*(part[4:] for part in parts), strict=True))
-    return Summary(names, categories, codes, counts, *joined)
+    members = tuple(
+        np.bincount(np.concatenate(maps), np.concatenate([part.members[i] for part in parts]), len(labels))
+        for i, (maps, labels) in enumerate(unions)
+    )
+    joined = (sum(field, ()) for field in zip(*(part[5:] for part in parts), strict=True))
+    return Summary(names, categories, codes, counts, members, *joined)
 
 
 def _union(categories: list[np.ndarray], name: str) -> tuple[list[np.ndarray], np.ndarray]:
@@ -132,32 +142,15 @@ def recode(codes: np.ndarray, maps: Sequence[np.ndarray], dtype: Any) -> np.ndar
     return out
 
 
-def distinct_rows(codes: np.ndarray, categories: Sequence[np.ndarray]) -> Distinct:
-    """The distinct rows of a table of codes, in lexicographic order."""
-    return partitions_of(codes, categories, tuple(map(str, range(codes.shape[1])))).distinct
+def _sizes(categories: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([len(labels) for labels in categories])
 
 
-def partitions_of(
-    codes: np.ndarray,
-    categories: Sequence[np.ndarray],
-    names: tuple[str, ...],
-    columns: tuple[int, ...] | None = None,
-    column_names: tuple[str, ...] | None = None,
-) -> Partitions:
-    """A table that was read already."""
-    columns = tuple(range(len(names))) if columns is None else columns
-    column_names = names if column_names is None else column_names
-    return Partitions(
-        codes=codes,
-        categories=tuple(categories),
-        names=names,
-        index=None,
-        columns=columns,
-        n_columns=len(column_names),
-        negative="missing",
-        backend=None,
-        column_names=column_names,
-    )
+def read_table(blocks: Any, engine: Any, max_distinct: int, unobserved: str) -> Table:
+    """One pass over the blocks: their distinct rows, checked as a table in memory is."""
+    parts = blocks if blocks.kind == "stream" else list(blocks)
+    merged = partial(merge, max_distinct=max_distinct)
+    return finish(engine.reduce("reading", summarize, merged, parts, max_distinct), unobserved)
 
 
 def finish(summary: Summary, unobserved: str) -> Table:
@@ -171,11 +164,9 @@ def finish(summary: Summary, unobserved: str) -> Table:
             "every entry of the label table is missing. Hint: NaN, None and negative numbers mean missing."
         )
     for j in sorted(set(range(len(summary.names))) - set(kept)):
-        warnings.warn(
+        warn(
             f"base clustering {summary.names[j]!r} (column {j}) has no label at all and is ignored. "
-            "Hint: drop the column, or check how missing entries are marked.",
-            UserWarning,
-            stacklevel=4,
+            "Hint: drop the column, or check how missing entries are marked."
         )
     if n_unseen and unobserved == "error":
         b = next(b for b, count in enumerate(summary.n_unseen) if count)
@@ -188,13 +179,10 @@ def finish(summary: Summary, unobserved: str) -> Table:
     codes = np.empty((0, len(kept)), dtype=code_type(categories))
     if summary.codes is not None:
         codes = np.ascontiguousarray(summary.codes[:, kept])
-    names = tuple(summary.names[i] for i in kept)
-    partitions = partitions_of(codes, categories, names, tuple(kept), summary.names)
-    if summary.codes is not None:
-        # Rows stand for as many instances as have them: methods read the counts here.
-        partitions.__dict__["distinct"] = Distinct(codes, np.asarray(summary.counts), np.arange(len(codes)))
+    partitions = Partitions.of_rows(codes, categories, summary.names, counts=summary.counts, kept=kept)
     fingerprint = hashlib.blake2b("".join(summary.digests).encode(), digest_size=16).hexdigest()
-    return Table(partitions, summary.counts, n_rows, n_unseen, summary.sizes, summary.n_unseen, fingerprint)
+    members = np.concatenate([summary.members[i] for i in kept])
+    return Table(partitions, summary.codes is not None, members, n_rows, n_unseen, summary.sizes, fingerprint)
 
 
 # --- the way back to the rows of a block --------------------------------------------------------------------
@@ -207,12 +195,44 @@ class Terms(NamedTuple):
     categories: tuple[np.ndarray, ...]
 
 
-def terms_of(partitions: Partitions) -> Terms:
-    """The terms of a table."""
-    return Terms(partitions.columns, partitions.categories)
+class Order(NamedTuple):
+    """A table's terms in the order in which solvers work, and the way back."""
+
+    terms: Terms
+    offsets: np.ndarray
+    clusters: np.ndarray  # which of the stacked clusters of the table each stacked cluster is
 
 
-def block_rows(piece: Any, number: int, terms: Terms) -> Distinct:
+def canonical_order(engine: Any, blocks: Any, table: Table) -> Order:
+    """The order of base clusterings and clusters of `Partitions.canonical`, by passes over the blocks."""
+    known = table.partitions
+    given = Terms(known.columns, known.categories)
+
+    def refine(colours: np.ndarray) -> np.ndarray:
+        parts = blocks if blocks.kind == "stream" else list(blocks)
+        return np.asarray(engine.reduce("ordering", block_colours, _add, parts, given, colours))
+
+    new = number(table.members, refine, known.offsets)
+    categories = [
+        known.categories[i][new.clusters[low:high] - known.offsets[i]]
+        for i, (low, high) in zip(new.bases, pairwise(new.offsets.tolist()), strict=True)
+    ]
+    terms = Terms(tuple(known.columns[i] for i in new.bases), tuple(categories))
+    return Order(terms, new.offsets, new.clusters)
+
+
+def block_colours(piece: Any, number: int, terms: Terms, colours: np.ndarray) -> np.ndarray:
+    """`member_colours` of a block."""
+    rows = block_rows(piece, number, terms)
+    offsets = np.concatenate([[0], np.cumsum(_sizes(terms.categories))])
+    return member_colours(stack_codes(rows.codes, offsets), rows.counts, colours)
+
+
+def _add(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def block_rows(piece: Any, number: int, terms: Terms) -> DistinctRows:
     """The distinct rows of a block in the terms of the whole table; rows without a label are among them."""
     block = encode(number, piece)
     maps = [
@@ -221,8 +241,8 @@ def block_rows(piece: Any, number: int, terms: Terms) -> Distinct:
     ]
     codes = recode(block.codes[:, list(terms.columns)], maps, code_type(terms.categories))
     if not len(codes):
-        return Distinct(codes, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    return distinct_rows(codes, terms.categories)
+        return DistinctRows(codes, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    return distinct_rows(codes, _sizes(terms.categories))
 
 
 def _positions(labels: np.ndarray, known: np.ndarray, number: int) -> np.ndarray:

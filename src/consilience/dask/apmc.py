@@ -26,7 +26,6 @@ from consilience.dask.views import (
     nearest_center,
     read_views,
 )
-from consilience.multiview._scaling import TEXT, Scaling
 from consilience.multiview.apmc import (
     FEW,
     SHARE,
@@ -38,6 +37,7 @@ from consilience.multiview.apmc import (
     scaled_factor,
     unlinked_views,
 )
+from consilience.multiview.scaling import TEXT, Scaling
 
 # Up to this many anchors of one pair of views the dense eigenproblem is quick.
 _DENSE_ANCHORS = 2_500
@@ -97,7 +97,7 @@ def _add_lists(parts: Sequence[list[np.ndarray]]) -> list[np.ndarray]:
 
 
 def learn_scalings(engine: Engine, blocks: ViewBlocks, seen: Seen, normalize: str | None) -> list[Scaling]:
-    """The scaling of every view, as `multiview._scaling.learn_scaling` finds it."""
+    """The scaling of every view, as `multiview.scaling.learn_scaling` finds it."""
     n = seen.observed.sum(axis=0)
     kinds = []
     for v, filled in enumerate(seen.filled):
@@ -417,7 +417,7 @@ class APMC(multiview.APMC):
             links.append(link)
         return links, linkage
 
-    def predict(self, X: Any) -> np.ndarray:  # type: ignore[override]
+    def predict(self, X: Any) -> np.ndarray:
         """Clusters of new instances, in memory, from whichever views they have.
 
         Parameters

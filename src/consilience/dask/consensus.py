@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from copy import copy
-from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from consilience import consensus
-from consilience.dask.aggregate import Table, finish, merge, summarize
+from consilience._sklearn import Interval
+from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import Blocks, read_blocks
 from consilience.dask.engine import Engine, Progress, engine_for
-from consilience.dask.rows import Answer, looked_up
+from consilience.dask.rows import RowValues, looked_up
 
 MAX_DISTINCT = 5_000_000
 # Attributes with an entry per instance, and what an entry is called in the output.
@@ -21,14 +23,14 @@ _PER_INSTANCE = ("labels", "confidence", "reliability", "embedding", "membership
 
 
 class BlocksMixin:
-    """Fits a label method of the room on blocks of rows.
+    """Fits a label method on blocks of rows.
 
     The blocks shrink to their distinct label rows with counts, which is all that such a method reads; the
     method itself runs on these in memory; its answer goes back to the blocks, lazily. So the result is that
     of the method on the whole table in memory.
     """
 
-    max_distinct: int = MAX_DISTINCT
+    max_distinct: int
     unobserved: str
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -43,50 +45,51 @@ class BlocksMixin:
         y : ignored
             There for scikit-learn's interface.
         """
-        blocks, engine, table = self._read(X)
-        if table.counts is None:
-            raise ValueError(
-                f"there are more than {self.max_distinct} distinct label rows, too many for "
-                f"{type(self).__name__} "
-                "in memory. Hint: use consilience.dask.PCE, which then works on blocks, use fewer or "
-                "coarser base "
-                "clusterings, or set max_distinct on the estimator if memory allows."
-            )
-        self._fit_distinct(blocks, engine, table)
-        return self
+        return self._fit(*self._read(X))
 
     def _read(self, X: Any, progress: Progress | None = None) -> tuple[Blocks, Engine, Table]:
         """One pass: the distinct rows of all blocks."""
         blocks = read_blocks(X)
         engine = engine_for(blocks.kind, progress)
-        limit = int(self.max_distinct)
-        parts = blocks if blocks.kind == "stream" else list(blocks)
-        summary = engine.reduce("reading", summarize, partial(merge, max_distinct=limit), parts, limit)
-        return blocks, engine, finish(summary, self.unobserved)
+        return blocks, engine, read_table(blocks, engine, int(self.max_distinct), self.unobserved)
+
+    def _fit(self, blocks: Blocks, engine: Engine, table: Table) -> Any:
+        if table.fits:
+            self._fit_distinct(blocks, engine, table)
+        else:
+            self._fit_blocks(blocks, engine, table)
+        return self
+
+    def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
+        raise ValueError(
+            f"there are more than {self.max_distinct} distinct label rows, too many for "
+            f"{type(self).__name__} in memory. Hint: use consilience.dask.PCE, which then works on blocks, "
+            "use fewer or coarser base clusterings, or set max_distinct on the estimator if memory allows."
+        )
 
     def _fit_distinct(self, blocks: Blocks, engine: Engine, table: Table) -> None:
         super().fit(table.partitions)  # type: ignore[misc]
         self._name_columns(table)
+        delattr(self, "row_of_instance_")  # the rows are those of the table of distinct ones
         rows = {name: getattr(self, f"{name}_", None) for name in _PER_INSTANCE}
         values = {name: np.asarray(value) for name, value in rows.items() if value is not None}
         key = looked_up(table.partitions, values, 0 if self.unobserved == "largest" else -1)
         self.path_ = "distinct rows"
         self.path_reason_ = (
-            f"{len(table.partitions.codes)} distinct label rows of {table.n_rows}, at most "
-            f"{self.max_distinct}: "
+            f"{table.partitions.n_rows} distinct label rows of {table.n_rows}, at most {self.max_distinct}: "
             "solved in memory"
         )
-        self._keep(Answer(blocks, engine, key, None, table.sizes), values)
+        self._keep(RowValues(blocks, engine, key, None, table.sizes), values)
 
     def _name_columns(self, table: Table) -> None:
         self.n_features_in_ = table.partitions.n_columns
         self.feature_names_in_ = np.array(table.partitions.column_names, dtype=object)
 
-    def _keep(self, answer: Answer, values: dict[str, np.ndarray]) -> None:
-        self._values_of_rows = answer
+    def _keep(self, found: RowValues, values: dict[str, np.ndarray]) -> None:
+        self._values_of_rows = found
         for name, value in values.items():
             width = value.shape[1] if value.ndim == 2 else None
-            self.__dict__[f"{name}_"] = answer.collection(name, value.dtype, width)
+            setattr(self, f"{name}_", found.collection(name, value.dtype, width))
 
     def write_labels(self, path: str | os.PathLike[str]) -> None:
         """Write a folder of Parquet files: the ids of the input, ``label`` and ``confidence``.
@@ -110,7 +113,8 @@ class BlocksMixin:
             return super().predict(X)  # type: ignore[misc]
         light = copy(self)  # the workers need no lazy collections
         for name in ("_values_of_rows", *(f"{name}_" for name in _PER_INSTANCE)):
-            light.__dict__.pop(name, None)
+            if name in vars(light):
+                delattr(light, name)
         if hasattr(X, "map_partitions"):
             return X.map_partitions(_predict_frame, light, meta=("label", np.int64))
         return X.rechunk({1: -1}).map_blocks(_predict_array, light, dtype=np.int64, drop_axis=1)
@@ -127,23 +131,45 @@ def _predict_array(block: np.ndarray, model: Any) -> np.ndarray:
     return np.asarray(model.predict(block)) if len(block) else np.empty(0, dtype=np.int64)
 
 
-def _on_blocks(method: type) -> type:
-    """The method on blocks, under the same name and with the same parameters."""
-    summary = (method.__doc__ or "").split("\n\n")[0]
-    text = (
-        f"{summary}\n\n    On tables in blocks: dask collections, Parquet files, lists of blocks. "
-        "Parameters and "
-        f"attributes are\n    those of :class:`consilience.{method.__name__}`; attributes with an entry "
-        "per instance "
-        "are lazy\n    collections. See :class:`consilience.dask.PCE` for what else there is."
+def on_blocks(method: type, **more: Any) -> type:
+    """The method on blocks, under the same name; with `max_distinct` and `more` as further parameters."""
+    own = {"max_distinct": MAX_DISTINCT, **more}
+
+    def __init__(self: Any, *args: Any, **parameters: Any) -> None:
+        for name, default in own.items():
+            setattr(self, name, parameters.pop(name, default))
+        method.__init__(self, *args, **parameters)  # type: ignore[misc]
+
+    given = inspect.signature(method)
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own]
+    text = f"""{(method.__doc__ or "").split(chr(10) + chr(10))[0]}
+
+    On tables in blocks: dask collections, Parquet files, lists of blocks. Parameters and attributes are
+    those of :class:`consilience.{method.__name__}`; attributes with an entry per instance are lazy
+    collections. `max_distinct` is the most distinct label rows that are solved in memory. See
+    :class:`consilience.dask.PCE` for what else there is.
+    """
+    names = sorted([*method._get_param_names(), *own])  # type: ignore[attr-defined]
+    return type(
+        method.__name__,
+        (BlocksMixin, method),
+        {
+            "__doc__": text,
+            "__module__": "consilience.dask",
+            "__init__": __init__,
+            "__signature__": given.replace(parameters=[*given.parameters.values(), *added]),
+            "_get_param_names": classmethod(lambda cls: names),
+            "_parameter_constraints": {
+                **method._parameter_constraints,  # type: ignore[attr-defined]
+                "max_distinct": [Interval(Integral, 1, None, closed="left")],
+            },
+        },
     )
-    return type(method.__name__, (BlocksMixin, method), {"__doc__": text, "__module__": __name__})
 
 
-DAL = _on_blocks(consensus.DAL)
-HBGF = _on_blocks(consensus.HBGF)
-KCC = _on_blocks(consensus.KCC)
-LWGP = _on_blocks(consensus.LWGP)
-MixtureConsensus = _on_blocks(consensus.MixtureConsensus)
-SEC = _on_blocks(consensus.SEC)
-USENC = _on_blocks(consensus.USENC)
+# Every method whose cost is linear in the distinct rows; PCE has a class of its own.
+MIRRORS = {
+    name: on_blocks(method)
+    for name in consensus.__all__
+    if (method := getattr(consensus, name)).about.linear and name != "PCE"
+}

@@ -13,8 +13,8 @@ from consilience._sklearn import fit_context, random_source
 from consilience.core.stiefel import polar_factor
 from consilience.dask.engine import engine_for
 from consilience.dask.views import cluster_blocks, lazy_rows, load_views, nearest_center, read_views
-from consilience.multiview._kernels import nearest
-from consilience.multiview._views import settled
+from consilience.multiview.kernels import nearest
+from consilience.multiview.sweeps import settled
 
 # Gram eigenvalues below this share of the largest carry rounding errors only.
 _NOTHING = 1e-12
@@ -294,7 +294,7 @@ class EEIMVC(multiview.EEIMVC):
         )
         return self
 
-    def predict(self, X: Any) -> np.ndarray:  # type: ignore[override]
+    def predict(self, X: Any) -> np.ndarray:
         """Clusters of new instances, in memory, from whatever views they have.
 
         Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -15,38 +14,14 @@ from sklearn.base import clone
 from consilience import consensus
 from consilience._optional import optional_import
 from consilience._sklearn import random_source
-from consilience.consensus._labels import LabelsMixin, by_size
-from consilience.dask.aggregate import (
-    Table,
-    Terms,
-    block_rows,
-    finish,
-    merge,
-    partitions_of,
-    summarize,
-    terms_of,
-)
+from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import BLOCK_ROWS, Blocks, read_parquet
 from consilience.dask.consensus import MAX_DISTINCT
 from consilience.dask.engine import Engine, Progress, engine_for
 from consilience.dask.pce import PCE
-from consilience.dask.rows import Answer, looked_up
-from consilience.diagnostics import confidence, require_linked
-from consilience.fusion.labels import (
-    SAMPLE,
-    Choice,
-    check_n_clusters,
-    choose_method,
-    count_clusters,
-    draw,
-    feasible_clusters,
-    margin_of,
-    named_method,
-)
-from consilience.partitions import Partitions
-
-# Drawing rows as `fuse` does takes 8 bytes for each there is; beyond this many they are drawn otherwise.
-_MAX_DRAWN = 100_000_000
+from consilience.dask.rows import RowValues, looked_up
+from consilience.diagnostics import confidence
+from consilience.fusion.labels import check_n_clusters, fuse_partitions
 
 
 class ParquetFusion(NamedTuple):
@@ -129,13 +104,9 @@ def fuse_parquet(
     with _client(scheduler):
         blocks = read_parquet(source, ids=ids, columns=columns, block_rows=block_rows)
         engine = engine_for(blocks.kind, progress)
-        parts = list(blocks)
-        summary = engine.reduce(
-            "reading", summarize, partial(merge, max_distinct=max_distinct), parts, max_distinct
-        )
-        table = finish(summary, unobserved)
+        table = read_table(blocks, engine, max_distinct, unobserved)
         rng = random_source(random_state)
-        if table.counts is None:
+        if not table.fits:
             model = _block_method(method, n_clusters, unobserved, max_distinct, checkpoint, rng)
             model._fit(blocks, engine, table)
             answer, done = model._values_of_rows, _report_blocks(output, table, model)
@@ -162,82 +133,31 @@ def _fuse_distinct(
     blocks: Blocks,
     engine: Engine,
     table: Table,
-    n_clusters: int | str,
+    n_clusters: Any,
     method: Any,
     unobserved: str,
     rng: np.random.RandomState,
     progress: Progress | None,
-) -> tuple[Answer, ParquetFusion]:
-    """`fuse_partitions` on distinct rows with counts."""
-    known, counts = table.partitions, table.counts
-    assert counts is not None
-    require_linked(known)
-    k = count_clusters(known, rng).n_clusters if n_clusters == "auto" else int(n_clusters)
-    k = feasible_clusters(k, known)
-    seed = int(rng.randint(2**31))
-    if isinstance(method, str) and method.lower() == "auto":
-        margin = margin_of(known, k)
-        sampled = len(counts) > SAMPLE
-        tried = _sample(blocks, engine, table, seed) if sampled else known
-        weights = None if sampled else counts
-        choice = choose_method(known, tried, k, margin, unobserved, seed, 0, progress, weights)
-    else:
-        model = named_method(method, k, unobserved, seed)
-        if not isinstance(model, LabelsMixin):
-            raise ValueError(
-                f"{type(model).__name__} does not work on distinct rows with counts. Hint: use a method of "
-                "consilience.consensus, or fuse on a table in memory."
-            )
-        choice = Choice(model.fit(known), type(model).__name__, "It was asked for.")
-    _, found = np.unique(choice.model.labels_, return_inverse=True)
-    labels = np.argsort(by_size(found, counts, int(found.max()) + 1))[found]
-    values = {"labels": labels, "confidence": confidence(known, labels)}
+) -> tuple[RowValues, ParquetFusion]:
+    """`fuse` on distinct rows with counts."""
+    known = table.partitions
+    fusion = fuse_partitions(known, n_clusters, method, unobserved, rng, 0, None, progress)
+    values = {"labels": fusion.labels, "confidence": confidence(known, fusion.labels)}
     key = looked_up(known, values, 0 if unobserved == "largest" else -1)
-    sizes = np.bincount(labels, counts).astype(np.int64)
+    sizes = np.bincount(fusion.labels, known.counts).astype(np.int64)
     done = ParquetFusion(
         Path(),
         table.n_rows,
         table.n_unseen,
-        len(counts),
+        known.n_rows,
         len(sizes),
         sizes,
-        choice.method,
-        choice.reason,
+        fusion.method,
+        fusion.reason,
         "distinct rows",
-        f"{len(counts)} distinct label rows of {table.n_rows} fit in memory",
+        f"{known.n_rows} distinct label rows of {table.n_rows} fit in memory",
     )
-    return Answer(blocks, engine, key, None, table.sizes), done
-
-
-def _sample(blocks: Blocks, engine: Engine, table: Table, seed: int) -> Partitions:
-    """The instances on which `fuse` compares methods."""
-    n = table.n_rows - table.n_unseen
-    if n <= _MAX_DRAWN:
-        wanted = draw(n, seed)
-    else:
-        wanted = np.sort(np.random.default_rng(seed).choice(n, SAMPLE, replace=False))
-    ends = np.cumsum(np.array(table.sizes) - np.array(table.unseen_sizes))
-    parts = list(
-        zip(
-            blocks,
-            np.split(wanted, np.searchsorted(wanted, ends[:-1])),
-            ends - np.diff(ends, prepend=0),
-            strict=True,
-        )
-    )
-    codes = engine.reduce("sampling", rows_at, np.concatenate, parts, terms_of(table.partitions))
-    known = table.partitions
-    return partitions_of(codes, known.categories, known.names, known.columns, known.column_names).compact()
-
-
-def rows_at(part: Any, number: int, terms: Terms) -> np.ndarray:
-    """Codes of some rows of a block, numbered among those that some base clustering saw."""
-    piece, wanted, first = part
-    if not len(wanted):
-        return np.empty((0, len(terms.columns)), dtype=np.int8)
-    rows = block_rows(piece, number, terms)
-    seen = np.flatnonzero(np.asarray((rows.codes >= 0).any(axis=1))[rows.inverse])
-    return rows.codes[rows.inverse[seen[wanted - first]]]
+    return RowValues(blocks, engine, key, None, table.sizes), done
 
 
 def _block_method(
@@ -270,7 +190,7 @@ def _report_blocks(output: Any, table: Table, model: PCE) -> ParquetFusion:
         table.n_unseen,
         None,
         model.n_clusters_,
-        np.round(model._evidence.prior * n).astype(np.int64),
+        np.round(model._answer.evidence.prior * n).astype(np.int64),
         "PCE",
         "It is the method that works on blocks.",
         model.path_,

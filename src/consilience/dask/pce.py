@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import os
-import warnings
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience import consensus
-from consilience._sklearn import Interval, fit_context, random_source
-from consilience.consensus._labels import per_column
-from consilience.consensus.pce import check_size
-from consilience.dask.aggregate import Table, terms_of
+from consilience._sklearn import fit_context, random_source
+from consilience._warnings import warn
+from consilience.dask.aggregate import Order, Table, canonical_order
 from consilience.dask.blocks import Blocks
 from consilience.dask.checkpoint import Checkpoint
-from consilience.dask.consensus import MAX_DISTINCT, BlocksMixin
+from consilience.dask.consensus import on_blocks
 from consilience.dask.engine import Engine
 from consilience.dask.pce_blocks import Model, Settings, Solution, close, rotate_blocks, solve, start
-from consilience.dask.rows import Answer, Kept
+from consilience.dask.rows import Kept, RowValues
+from consilience.diagnostics import Evidence
+from consilience.partitions import Partitions
 
 # Blocks add up tables of all pairs of base clusters: 50 MB each at this many.
 _MAX_BASE_CLUSTERS = 2_500
 
 
-class PCE(BlocksMixin, consensus.PCE):
+class Closed(NamedTuple):
+    """What predictions rest on where no instance is in memory."""
+
+    evidence: Evidence
+
+
+class PCE(on_blocks(consensus.PCE, checkpoint=None)):  # type: ignore[misc]
     """Partial clustering ensemble on a table in blocks: a dask collection, Parquet files, a list of blocks.
 
     One pass shrinks every block to its distinct label rows with counts. If all of them together are at most
@@ -82,47 +87,9 @@ random_state
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **consensus.PCE._parameter_constraints,
-        "max_distinct": [Interval(Integral, 1, None, closed="left")],
+        **on_blocks(consensus.PCE)._parameter_constraints,  # type: ignore[attr-defined]
         "checkpoint": [str, os.PathLike, None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        init: str = "normalized",
-        gamma: float = 1.0,
-        n_init: int = 10,
-        self_paced: bool = True,
-        diversity: bool = True,
-        imputation: str = "learned",
-        discretize: str = "joint",
-        unobserved: str = "error",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_distinct: int = MAX_DISTINCT,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            init=init,
-            gamma=gamma,
-            n_init=n_init,
-            self_paced=self_paced,
-            diversity=diversity,
-            imputation=imputation,
-            discretize=discretize,
-            unobserved=unobserved,
-            max_iter=max_iter,
-            tol=tol,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.max_distinct = max_distinct
-        self.checkpoint = checkpoint
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> PCE:
@@ -131,9 +98,7 @@ random_state
         Parameters
         ----------
         X : dask dataframe or array, path, list of blocks, function or Blocks
-            The table of base labels, a column per base clustering: a dask collection; a Parquet file or
-            folder (see :func:`consilience.dask.read_parquet`); a list of arrays or frames; a function that
-            returns an iterator over such.
+            As in the other methods of :mod:`consilience.dask`.
         y : ignored
             There for scikit-learn's interface.
         """
@@ -144,13 +109,6 @@ random_state
             )
         return self._fit(*self._read(X))
 
-    def _fit(self, blocks: Blocks, engine: Engine, table: Table) -> PCE:
-        if table.counts is not None:
-            self._fit_distinct(blocks, engine, table)
-        else:
-            self._fit_blocks(blocks, engine, table)
-        return self
-
     def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
         if self.n_clusters == "auto":
             raise ValueError(
@@ -158,7 +116,7 @@ random_state
                 f"max_distinct={self.max_distinct}. Hint: give n_clusters, or raise max_distinct."
             )
         partitions = table.partitions
-        check_size(partitions)
+        self._check_base_clusters(partitions)
         if partitions.offsets[-1] > _MAX_BASE_CLUSTERS:
             raise ValueError(
                 f"the base clusterings have {partitions.offsets[-1]} clusters in all, PCE on blocks takes "
@@ -180,22 +138,24 @@ random_state
         rng = random_source(self.random_state)
         n = float(table.n_rows - table.n_unseen)
         with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
-            found, rotation = self._solve(blocks, engine, table, settings, n, rng)
-            closing, evidence = close(engine, found.states, rotation, partitions.offsets)
+            order = canonical_order(engine, blocks, table)
+            found, rotation = self._solve_blocks(blocks, engine, table, order, settings, n, rng)
+            closing, evidence = close(engine, found.states, rotation, order.offsets)
         if not found.converged:
-            warnings.warn(
+            warn(
                 f"PCE did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
-        model, order = found.model, np.argsort(closing.number)
+        model = found.model
         self._name_columns(table)
         self.partitions_ = partitions
         self.n_clusters_ = self.n_clusters
-        self._evidence = evidence
-        self.weights_ = per_column(partitions, model.alpha)
-        self.rotations_ = np.split(model.table, partitions.offsets[1:-1])
-        self.rotation_ = rotation[:, order]
+        self._answer = Closed(_as_given(evidence, partitions, order))
+        self.weights_ = np.zeros(partitions.n_columns)
+        self.weights_[list(order.terms.columns)] = model.alpha
+        back = np.argsort(order.clusters)
+        self.rotations_ = np.split(model.table[back], partitions.offsets[1:-1])
+        self.rotation_ = rotation[:, np.argsort(closing.number)]
         self.objective_ = model.objective
         self.certified_ = model.certified
         self.n_iter_ = model.n_iter
@@ -206,20 +166,27 @@ random_state
             f"their {len(table.sizes)} blocks"
         )
         unseen = 0 if self.unobserved == "largest" else -1
-        key = Kept(terms_of(partitions), partitions.names, closing, evidence, unseen)
+        key = Kept(order.terms, closing, evidence, unseen)
         shapes = {
             "labels": np.empty(0, dtype=np.int64),
             "confidence": np.empty(0),
             "reliability": np.empty(0),
             "embedding": np.empty((0, self.n_clusters)),
         }
-        self._keep(Answer(blocks, engine, key, found.states, table.sizes), shapes)
+        self._keep(RowValues(blocks, engine, key, found.states, table.sizes), shapes)
 
-    def _solve(
-        self, blocks: Blocks, engine: Engine, table: Table, settings: Settings, n: float, rng: Any
+    def _solve_blocks(
+        self,
+        blocks: Blocks,
+        engine: Engine,
+        table: Table,
+        order: Order,
+        settings: Settings,
+        n: float,
+        rng: Any,
     ) -> tuple[Solution, np.ndarray]:
         """Start, or go on from the checkpoint; iterate; the rotation that gives the labels."""
-        offsets = table.partitions.offsets
+        offsets = order.offsets
         folder = engine.scratch()
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
         if checkpoint is not None:
@@ -230,7 +197,7 @@ random_state
             model, states = earlier
         else:
             parts = blocks if blocks.kind == "stream" else list(blocks)
-            model, states = start(engine, parts, terms_of(table.partitions), offsets, settings, rng, folder)
+            model, states = start(engine, parts, order.terms, offsets, settings, rng, folder)
 
         def save(model: Model, states: list[Any]) -> None:
             if checkpoint is not None:
@@ -246,13 +213,18 @@ random_state
         )
 
     @property
-    def embedding_(self) -> Any:
-        """The consensus embedding H, one row per instance, lazily."""
-        return self.__dict__["embedding_"] if "embedding_" in self.__dict__ else super().embedding_
-
-    @property
     def imputed_(self) -> Any:
         """Not there: a completed table would be as large as the input."""
         raise AttributeError(
             "PCE on blocks has no imputed_. Hint: complete the blocks of interest in memory."
         )
+
+
+def _as_given(evidence: Evidence, partitions: Partitions, order: Order) -> Evidence:
+    """Evidence with base clusterings and clusters in the order of the table."""
+    place = {column: i for i, column in enumerate(order.terms.columns)}
+    return evidence._replace(
+        together=evidence.together[np.argsort(order.clusters)],
+        seen=evidence.seen[[place[column] for column in partitions.columns]],
+        offsets=partitions.offsets,
+    )

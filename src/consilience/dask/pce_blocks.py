@@ -47,7 +47,7 @@ from consilience.dask.engine import Engine, fetch, store
 from consilience.dask.moments import STEPS, land, leap, moments
 from consilience.dask.moments import Terms as Polynomial
 from consilience.dask.places import locate, rows_of
-from consilience.diagnostics._counts import Rows
+from consilience.diagnostics.counts import JointRows
 from consilience.diagnostics.posterior import Evidence, count_tables, dependence_of, shared_surprise
 
 # Limit of steps of an embedding update, as in `consensus.pce`.
@@ -499,7 +499,9 @@ def surprise(state: Any, number: int, closing: Closing, evidence: Evidence) -> t
     if not len(state.w):
         return 0.0, 0.0
     y = final_labels(state, closing)
-    return shared_surprise(evidence, Rows(state.codes, state.w, y, np.arange(len(y)), len(closing.number)))
+    return shared_surprise(
+        evidence, JointRows(state.codes, state.w, y, np.arange(len(y)), len(closing.number))
+    )
 
 
 def worst_rows(

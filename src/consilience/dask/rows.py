@@ -13,12 +13,14 @@ import numpy as np
 
 from consilience._files import whole_file
 from consilience._optional import optional_import
-from consilience.dask.aggregate import RowIndex, Terms, block_rows, partitions_of
+from consilience.core.grouping import DistinctRows
+from consilience.dask.aggregate import RowIndex, Terms, block_rows
 from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
 from consilience.dask.engine import Engine, fetch
 from consilience.dask.pce_blocks import Closing, final_labels
-from consilience.diagnostics import Evidence, confidence
-from consilience.partitions import Distinct, Partitions
+from consilience.diagnostics import Evidence
+from consilience.diagnostics.posterior import row_confidence
+from consilience.partitions import Partitions
 
 
 class Looked(NamedTuple):
@@ -34,7 +36,6 @@ class Kept(NamedTuple):
     """Values by the state of the block."""
 
     terms: Terms
-    names: tuple[str, ...]
     closing: Closing
     evidence: Evidence
     unseen: int
@@ -49,13 +50,11 @@ def values_of(part: Any, number: int, key: Looked | Kept, names: tuple[str, ...]
         at = key.rows.find(rows.codes[seen])
         found = {name: key.values[name][at] for name in names}
     else:
-        found = _from_state(fetch(state), rows.codes[seen], rows.counts[seen], key, names)
+        found = _from_state(fetch(state), rows.codes[seen], key, names)
     return {name: _spread(found[name], seen, rows, key.unseen if name == "labels" else 0) for name in names}
 
 
-def _from_state(
-    state: Any, codes: np.ndarray, counts: np.ndarray, key: Kept, names: tuple[str, ...]
-) -> dict[str, np.ndarray]:
+def _from_state(state: Any, codes: np.ndarray, key: Kept, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     if not np.array_equal(codes, state.codes):
         raise ValueError(
             "a block has changed since it was fitted. Hint: blocks must be the same in every pass; fit again."
@@ -63,13 +62,11 @@ def _from_state(
     labels = final_labels(state, key.closing)
     found = {"labels": labels, "reliability": state.v, "embedding": state.h}
     if "confidence" in names:
-        table = partitions_of(codes, key.terms.categories, key.names)
-        table.__dict__["distinct"] = Distinct(codes, counts, np.arange(len(codes)))
-        found["confidence"] = confidence(table, labels, evidence=key.evidence) if len(codes) else np.empty(0)
+        found["confidence"] = row_confidence(key.evidence, codes, labels, leave_out=True)
     return found
 
 
-def _spread(values: np.ndarray, seen: np.ndarray, rows: Distinct, otherwise: float) -> np.ndarray:
+def _spread(values: np.ndarray, seen: np.ndarray, rows: DistinctRows, otherwise: float) -> np.ndarray:
     out = np.full((len(seen), *values.shape[1:]), otherwise, dtype=values.dtype)
     out[seen] = values
     return out[rows.inverse]
@@ -81,7 +78,7 @@ class BlockArray:
     Iterate over it for the blocks; ``compute()`` (or ``np.asarray``) puts them together.
     """
 
-    def __init__(self, answer: Answer, name: str) -> None:
+    def __init__(self, answer: RowValues, name: str) -> None:
         self._answer = answer
         self._name = name
 
@@ -104,7 +101,7 @@ class BlockArray:
         return f"BlockArray({self._name}, {len(self)} rows in {len(self._answer.sizes)} blocks)"
 
 
-class Answer(NamedTuple):
+class RowValues(NamedTuple):
     """What was learned and where the rows are."""
 
     blocks: Blocks

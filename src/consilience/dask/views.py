@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from consilience.dask.blocks import is_dask_array, load, reading
 from consilience.dask.engine import Engine
-from consilience.multiview._views import RowClusters, cluster_rows, unit_rows
+from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
 
 # Rows on which k-means runs. More are clustered by those: every so many-th row, and the nearest centres.
 MAX_ROWS = 10_000_000

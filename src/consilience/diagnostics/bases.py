@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from consilience.diagnostics._counts import (
+from consilience.diagnostics.counts import (
+    JointRows,
     Tabulated,
     adjusted_information,
-    check_labels,
     joint_rows,
     label_counts,
     pairwise_information,
@@ -43,7 +43,7 @@ class Bases(Tabulated):
         )
 
 
-def base_table(partitions: Partitions, labels: ArrayLike) -> Bases:
+def base_table(partitions: Partitions, labels: ArrayLike | JointRows) -> Bases:
     r"""Agreement, weight and novelty of every base clustering.
 
     The agreement :math:`a_j` is the adjusted mutual information of base j and the consensus on the instances
@@ -90,9 +90,9 @@ def base_table(partitions: Partitions, labels: ArrayLike) -> Bases:
     >>> table.novelty.round(1)
     array([0., 0., 1.])
     """
-    rows = joint_rows(partitions, check_labels(partitions, labels))
+    rows = joint_rows(partitions, labels)
     together = label_counts(rows, partitions.offsets)
-    n_seen = partitions.observed.sum(axis=0)
+    n_seen = partitions.n_seen
     k = partitions.n_clusters_per_partition
     says_nothing = silent(partitions)
     speaking = np.flatnonzero(~says_nothing)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.core.discretize import spectral_rotation
 from consilience.core.tables import contingency, gather, indicator, scatter
-from consilience.diagnostics._counts import Rows, Tabulated, silent
+from consilience.diagnostics.counts import JointRows, Tabulated, silent
 from consilience.diagnostics.neighbours import score_rows
 from consilience.generate import base_partitions
 from consilience.partitions import Partitions
@@ -168,8 +168,9 @@ def choose_n_clusters(
 
 
 def _speaking(partitions: Partitions) -> _Ensemble:
-    rows = partitions.distinct
-    keep = np.flatnonzero(~silent(partitions))
+    form = partitions.canonical
+    rows = form.rows
+    keep = np.flatnonzero(~silent(partitions)[form.bases])
     codes = rows.codes[:, keep].astype(np.int64)
     seen = (codes >= 0).any(axis=1)
     codes = codes[seen]
@@ -300,7 +301,7 @@ def _silhouettes(
     for k in range(2, k_max + 1):
         h = gather(codes, ensemble.offsets, vectors[:, :k]) / n_seen
         labels = spectral_rotation(h, counts.astype(float), n_init=1, rng=rng).labels
-        rows = Rows(codes, counts, labels, np.arange(len(codes)), k)
+        rows = JointRows(codes, counts, labels, np.arange(len(codes)), k)
         found = score_rows(rows, ensemble.offsets)
         spread = 1.0 - np.minimum(found.own, found.second)
         gain = np.divide(found.own - found.second, spread, out=np.zeros_like(spread), where=spread > 0)

@@ -12,19 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.stats import chi2
 
 from consilience.core import hot
-from consilience.diagnostics._counts import (
+from consilience.diagnostics.counts import (
+    JointRows,
     Tabulated,
     adjusted_information,
-    check_labels,
     joint_rows,
     label_counts,
     silent,
 )
-from consilience.partitions import Distinct, Partitions
+from consilience.partitions import Partitions
 
 # Sums over all subsets of the bases take m 2^m additions and 2^m numbers: 30 MB and half a second here.
 _MAX_SUBSETS = 22
@@ -135,39 +135,26 @@ def identifiability(partitions: Partitions) -> Identifiability:
     Identifiability(2 components, 50.0% of pairs linked, 12.5% never seen together, mask link 0.67)
     """
     components = _components(partitions)
-    sizes = np.sort(np.bincount(components[components >= 0]))[::-1]
-    masks, counts = patterns(partitions)
+    linked = components >= 0
+    sizes = np.sort(np.bincount(components[linked], partitions.counts[linked]).astype(np.int64))[::-1]
+    masks, counts = partitions.patterns.observed, partitions.patterns.counts
     n = partitions.n_instances
-    shared = _shared(masks, counts)
-    groups = _groups(shared)
+    shared = partitions.n_shared
     chance = np.prod(1.0 - (np.diag(shared) / n) ** 2)
     return Identifiability(
         n_components=len(sizes),
         component_sizes=sizes,
         identifiable_share=float((sizes / n) @ (sizes / n)),
-        n_unseen=int((~partitions.seen).sum()),
-        base_groups=tuple(tuple(partitions.names[j] for j in group) for group in groups),
+        n_unseen=int(partitions.counts[~partitions.seen].sum()),
+        base_groups=partitions.base_groups,
         weak_links=_weak_links(partitions, shared),
-        bottleneck=_bottleneck(shared) if len(groups) == 1 else 0,
+        bottleneck=_bottleneck(shared) if len(partitions.base_groups) == 1 else 0,
         never_together=_disjoint_share(masks, counts),
         never_together_if_random=float(chance),
         mask_link=_mask_link(masks, counts),
         n_patterns=len(counts),
         silent=tuple(partitions.names[j] for j in np.flatnonzero(silent(partitions))),
         components=components,
-    )
-
-
-def base_groups(partitions: Partitions) -> tuple[tuple[str, ...], ...]:
-    """Names of the base clusterings, grouped by chains of shared instances; one group is what one wants.
-
-    Parameters
-    ----------
-    partitions : Partitions
-        The base clusterings.
-    """
-    return tuple(
-        tuple(partitions.names[j] for j in group) for group in _groups(_shared(*patterns(partitions)))
     )
 
 
@@ -179,7 +166,7 @@ def require_linked(partitions: Partitions) -> None:
     partitions : Partitions
         The base clusterings.
     """
-    groups = base_groups(partitions)
+    groups = partitions.base_groups
     if len(groups) > 1:
         text = " | ".join(listed(group) for group in groups)
         raise ValueError(
@@ -189,7 +176,7 @@ def require_linked(partitions: Partitions) -> None:
         )
 
 
-def missing_not_at_random(partitions: Partitions, labels: ArrayLike) -> MissingNotAtRandom:
+def missing_not_at_random(partitions: Partitions, labels: ArrayLike | JointRows) -> MissingNotAtRandom:
     r"""Whether labels are missing more often in some clusters than in others.
 
     For each base: Cramer's V of "seen by this base" and the consensus cluster, corrected for the bias of
@@ -222,7 +209,6 @@ def missing_not_at_random(partitions: Partitions, labels: ArrayLike) -> MissingN
     >>> missing_not_at_random(base, [0, 0, 1, 1] * 10).association.round(2)
     array([0., 1.])
     """
-    labels = check_labels(partitions, labels)
     rows = joint_rows(partitions, labels)
     together = label_counts(rows, partitions.offsets)
     seen = np.add.reduceat(together, partitions.offsets[:-1], axis=0)
@@ -237,7 +223,7 @@ def missing_not_at_random(partitions: Partitions, labels: ArrayLike) -> MissingN
         names=partitions.names,
         association=found[:, 0],
         p_value=np.minimum(found[:, 1] * len(found), 1.0),
-        pattern_agreement=_pattern_agreement(partitions, labels, rows.n_clusters),
+        pattern_agreement=_pattern_agreement(partitions, rows),
         best_agreement=float(best),
     )
 
@@ -258,11 +244,12 @@ def _association(seen: np.ndarray, unseen: np.ndarray) -> tuple[float, float]:
     return float(strength), float(chi2.sf(statistic, k - 1))
 
 
-def _pattern_agreement(partitions: Partitions, labels: np.ndarray, k: int) -> float:
-    masks = _masks(partitions)
+def _pattern_agreement(partitions: Partitions, rows: JointRows) -> float:
+    labels, k = rows.labels[rows.inverse], rows.n_clusters
     clustered = labels >= 0
-    cells = masks.inverse[clustered] * k + labels[clustered]
-    return adjusted_information(np.bincount(cells, minlength=len(masks.counts) * k).reshape(-1, k))
+    cells = partitions.pattern_of[clustered] * k + labels[clustered]
+    table = np.bincount(cells, partitions.counts[clustered], partitions.patterns.n_rows * k)
+    return adjusted_information(table.reshape(-1, k))
 
 
 def _components(partitions: Partitions) -> np.ndarray:
@@ -279,28 +266,7 @@ def _components(partitions: Partitions) -> np.ndarray:
         linked = np.flatnonzero(column < offsets[-1])
         hot.join(first[linked], column[linked], np.ones(len(linked)), parent)
     numbers = np.unique(parent[:-1], return_inverse=True)[1]
-    return np.append(numbers, -1)[first][rows.inverse]
-
-
-def _masks(partitions: Partitions) -> Distinct:
-    """The distinct sets of bases that saw an instance, as rows of 0 and -1."""
-    return partitions.fill(np.where(partitions.observed, 0, -1)).distinct
-
-
-def patterns(partitions: Partitions) -> tuple[np.ndarray, np.ndarray]:
-    """The same sets as booleans, and how many instances have each."""
-    masks = _masks(partitions)
-    return masks.codes >= 0, masks.counts
-
-
-def _shared(masks: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """How many instances every two bases saw both."""
-    return (masks * counts[:, None].astype(float)).T @ masks
-
-
-def _groups(shared: np.ndarray) -> list[list[int]]:
-    n_groups, which = connected_components(sparse.csr_array(shared > 0), directed=False)
-    return [np.flatnonzero(which == number).tolist() for number in range(n_groups)]
+    return np.append(numbers, -1)[first][partitions.inverse]
 
 
 def _weak_links(partitions: Partitions, shared: np.ndarray) -> tuple[WeakLink, ...]:

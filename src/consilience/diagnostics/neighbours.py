@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.tables import total
-from consilience.diagnostics._counts import Rows, Tabulated, check_labels, joint_rows, label_counts
+from consilience.diagnostics.counts import JointRows, Tabulated, joint_rows, label_counts
 from consilience.partitions import Partitions
 
 
@@ -58,7 +58,7 @@ class Scores(NamedTuple):
     sums: np.ndarray  # over the rows of each consensus cluster, the weighted support for each cluster
 
 
-def support(partitions: Partitions, labels: ArrayLike) -> Support:
+def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
     r"""Item consensus, margin and coverage of every instance, and the consensus of every cluster.
 
     .. math:: s_{ic} = \frac{\sum_j T'(l_{ij}, c)}{\sum_j N'_{jc}}
@@ -103,7 +103,7 @@ def support(partitions: Partitions, labels: ArrayLike) -> Support:
     >>> found.margin.round(2)
     array([1.  , 1.  , 0.5 , 0.86, 0.86])
     """
-    rows = joint_rows(partitions, check_labels(partitions, labels))
+    rows = joint_rows(partitions, labels)
     found = score_rows(rows, partitions.offsets)
     both = found.own + found.second
     margin = np.divide(found.own, both, out=np.full_like(both, 0.5), where=both > 0)
@@ -121,13 +121,15 @@ def support(partitions: Partitions, labels: ArrayLike) -> Support:
     )
 
 
-def score_rows(rows: Rows, offsets: np.ndarray) -> Scores:
+def score_rows(rows: JointRows, offsets: np.ndarray) -> Scores:
     """The support s of `support` for distinct rows."""
     together = label_counts(rows, offsets)
     seen = np.add.reduceat(together, offsets[:-1], axis=0)
 
     def one(block: slice) -> Scores:
-        part = Rows(rows.codes[block], rows.counts[block], rows.labels[block], rows.inverse, rows.n_clusters)
+        part = JointRows(
+            rows.codes[block], rows.counts[block], rows.labels[block], rows.inverse, rows.n_clusters
+        )
         return _score(part, offsets, together, seen)
 
     parts = list(map_blocks(one, len(rows.codes)))
@@ -135,7 +137,7 @@ def score_rows(rows: Rows, offsets: np.ndarray) -> Scores:
     return Scores(own, second, alternative, total(part.sums for part in parts))
 
 
-def _score(rows: Rows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray) -> Scores:
+def _score(rows: JointRows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray) -> Scores:
     place, z = np.arange(len(rows.codes)), np.maximum(rows.labels, 0)
     s = support_of_rows(rows, offsets, together, seen)
     weighted = (s * rows.counts[:, None]).T
@@ -148,7 +150,9 @@ def _score(rows: Rows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarr
     return Scores(own, second, alternative, sums)
 
 
-def support_of_rows(rows: Rows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def support_of_rows(
+    rows: JointRows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray
+) -> np.ndarray:
     """s_ic of every row and cluster: 0 where there is no evidence, and for unassigned rows.
 
     `together` has the members of every base cluster in every cluster, `seen` their sums over each base.

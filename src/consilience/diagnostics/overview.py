@@ -13,15 +13,14 @@ from numpy.typing import ArrayLike
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience.core.blocks import map_blocks
 from consilience.core.tables import indicator, total
-from consilience.diagnostics._counts import (
-    Rows,
+from consilience.diagnostics.counts import (
+    JointRows,
     Tabulated,
     check_labels,
     joint_rows,
     label_counts,
     pairwise_information,
 )
-from consilience.diagnostics.links import patterns
 from consilience.diagnostics.neighbours import support, support_of_rows
 from consilience.partitions import Partitions
 
@@ -143,7 +142,7 @@ def consensus_map(
     array([[0.5 , 0.25],
            [0.25, 1.  ]])
     """
-    cells = _cells(partitions, labels, order, max_cells, "consensus_map")
+    partitions, cells = _cells(partitions, labels, order, max_cells, "consensus_map")
     rows = joint_rows(partitions, cells.of_instance)
     members = _members(rows)
     t = members @ indicator(rows.codes, partitions.offsets)
@@ -192,7 +191,7 @@ def membership(
     array([[0.67, 0.17],
            [0.17, 1.  ]])
     """
-    cells = _cells(partitions, labels, order, max_cells, "membership")
+    partitions, cells = _cells(partitions, labels, order, max_cells, "membership")
     rows = joint_rows(partitions, cells.of_instance)
     cell = np.maximum(rows.labels, 0)  # an unassigned row has no support and adds nothing
     z = np.append(cells.cluster, -1)[rows.labels]
@@ -237,11 +236,10 @@ def missing_patterns(partitions: Partitions, *, max_patterns: int = 20) -> Missi
     """
     name = "missing_patterns"
     check_parameter("max_patterns", max_patterns, Interval(Integral, 1, None, closed="left"), name)
-    seen, counts = patterns(partitions)
+    seen, counts = partitions.patterns.observed, partitions.patterns.counts
     # Equally frequent ones: what more bases saw first, then by the first base that makes a difference.
     first = np.lexsort((*~seen.T[::-1], -seen.sum(axis=1), -counts))[:max_patterns]
-    n_seen = partitions.observed.sum(axis=0)
-    return MissingPatterns(partitions.names, seen[first], counts[first], len(counts), n_seen)
+    return MissingPatterns(partitions.names, seen[first], counts[first], len(counts), partitions.n_seen)
 
 
 def base_agreement(partitions: Partitions) -> BaseAgreement:
@@ -350,7 +348,7 @@ def consensus_distribution(
     """
     name = "consensus_distribution"
     check_parameter("max_pairs", max_pairs, Interval(Integral, 1, None, closed="left"), name)
-    n_rows = len(partitions.distinct.counts)
+    n_rows = partitions.distinct.n_rows
     exact = n_rows * (n_rows + 1) // 2 <= max_pairs
     if exact:
         shares, weights = _all_pairs(partitions)
@@ -371,7 +369,7 @@ def consensus_distribution(
 
 def _all_pairs(partitions: Partitions) -> tuple[np.ndarray, np.ndarray]:
     """Agreement of every two distinct rows, a row with itself included, and how many pairs have it."""
-    codes, counts, _ = partitions.distinct
+    codes, counts = partitions.distinct.codes, partitions.distinct.counts
     left, right = np.triu_indices(len(codes))
     weights = counts[left] * np.where(left == right, (counts[left] - 1) / 2, counts[right])
     return _shares(codes, left, right), weights
@@ -383,7 +381,8 @@ def _drawn_pairs(
     n = partitions.n_instances
     left = rng.randint(n, size=n_pairs)
     right = (left + rng.randint(1, n, size=n_pairs)) % n
-    return _shares(partitions.codes, left, right), np.ones(n_pairs)
+    row_of = np.repeat(np.arange(partitions.n_rows), partitions.counts)
+    return _shares(partitions.codes, row_of[left], row_of[right]), np.ones(n_pairs)
 
 
 def _shares(codes: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -396,7 +395,7 @@ def _shares(codes: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarra
     return np.divide(agreeing, together, out=np.full_like(agreeing, np.nan), where=together > 0)
 
 
-def _members(rows: Rows) -> sp.csr_array:
+def _members(rows: JointRows) -> sp.csr_array:
     """How many instances of every row are in every cell, (cells, rows); `rows.labels` are cells."""
     inside = np.flatnonzero(rows.labels >= 0)
     counts = rows.counts[inside].astype(float)
@@ -405,10 +404,14 @@ def _members(rows: Rows) -> sp.csr_array:
 
 def _cells(
     partitions: Partitions, labels: ArrayLike, order: ArrayLike | None, max_cells: int, function: str
-) -> _Cells:
+) -> tuple[Partitions, _Cells]:
+    """The table with a row for each instance, and the cells of its rows: one may end inside a counted row."""
     check_parameter("max_cells", max_cells, Interval(Integral, 1, None, closed="left"), function)
     z = check_labels(partitions, labels)
     keys = support(partitions, z).item_consensus if order is None else _check_order(order, len(z))
+    if partitions.n_rows < partitions.n_instances:
+        row_of = np.repeat(np.arange(partitions.n_rows), partitions.counts)
+        partitions, z, keys = partitions.repeat(), z[row_of], keys[row_of]
     assigned = np.flatnonzero(z >= 0)
     place = assigned[np.lexsort((-keys[assigned], z[assigned]))]
     sizes = np.bincount(z[assigned])
@@ -418,7 +421,8 @@ def _cells(
     rank = np.arange(len(place)) - starts[cluster]
     of_instance = np.full(len(z), -1)
     of_instance[place] = first[cluster] + rank * n_cells[cluster] // sizes[cluster]
-    return _Cells(of_instance, np.repeat(np.arange(len(sizes)), n_cells), np.bincount(of_instance[place]))
+    cells = _Cells(of_instance, np.repeat(np.arange(len(sizes)), n_cells), np.bincount(of_instance[place]))
+    return partitions, cells
 
 
 def _cells_per_cluster(sizes: np.ndarray, max_cells: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from consilience.core import hot
 from consilience.core.blocks import run_blocks
 from consilience.core.tables import elect
-from consilience.diagnostics._counts import Rows, check_labels, joint_rows, label_counts
+from consilience.diagnostics.counts import JointRows, joint_rows, label_counts
 from consilience.partitions import Partitions
 
 _SMOOTHING = 0.5  # members added to every consensus cluster, spread evenly over the labels of a base
@@ -36,7 +36,7 @@ class Evidence(NamedTuple):
         )
 
 
-def gather_evidence(partitions: Partitions, labels: ArrayLike) -> Evidence:
+def gather_evidence(partitions: Partitions, labels: ArrayLike | JointRows) -> Evidence:
     """Count tables of a partition and its base clusterings.
 
     Parameters
@@ -51,10 +51,12 @@ def gather_evidence(partitions: Partitions, labels: ArrayLike) -> Evidence:
     evidence : Evidence
         For `confidence` and `predict_confidence`.
     """
-    return _count(joint_rows(partitions, check_labels(partitions, labels)), partitions.offsets)
+    return _count(joint_rows(partitions, labels), partitions.offsets)
 
 
-def confidence(partitions: Partitions, labels: ArrayLike, *, evidence: Evidence | None = None) -> np.ndarray:
+def confidence(
+    partitions: Partitions, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
+) -> np.ndarray:
     r"""Chance that an instance belongs to the consensus cluster it was given, as far as base labels can tell.
 
     .. math::
@@ -105,9 +107,9 @@ def confidence(partitions: Partitions, labels: ArrayLike, *, evidence: Evidence 
     >>> confidence(base, [0, 0, 0, 1, 1, 1]).round(2)
     array([1.  , 0.97, 1.  , 1.  , 0.99, 0.92])
     """
-    rows = joint_rows(partitions, check_labels(partitions, labels))
+    rows = joint_rows(partitions, labels)
     evidence = _count(rows, partitions.offsets) if evidence is None else evidence
-    return _confidence(evidence, rows.codes, rows.labels, leave_out=True)[rows.inverse]
+    return row_confidence(evidence, rows.codes, rows.labels, leave_out=True)[rows.inverse]
 
 
 def predict_confidence(evidence: Evidence, codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -127,7 +129,7 @@ def predict_confidence(evidence: Evidence, codes: np.ndarray, labels: np.ndarray
     confidence : ndarray of shape (n_new,)
         Between 0 and 1.
     """
-    return _confidence(evidence, codes, np.asarray(labels), leave_out=False)
+    return row_confidence(evidence, codes, np.asarray(labels), leave_out=False)
 
 
 def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
@@ -149,7 +151,7 @@ def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
     return elect(np.ascontiguousarray(codes), evidence.offsets, _log_chance(evidence, leave_out=False), prior)
 
 
-def _count(rows: Rows, offsets: np.ndarray) -> Evidence:
+def _count(rows: JointRows, offsets: np.ndarray) -> Evidence:
     sizes = np.bincount(rows.labels[rows.labels >= 0], rows.counts[rows.labels >= 0], rows.n_clusters)
     tables = count_tables(sizes, label_counts(rows, offsets), offsets)
     return tables._replace(dependence=_dependence(tables, rows))
@@ -161,7 +163,7 @@ def count_tables(sizes: np.ndarray, together: np.ndarray, offsets: np.ndarray) -
     return Evidence(sizes / sizes.sum(), together, seen, offsets, dependence=0.0)
 
 
-def _dependence(evidence: Evidence, rows: Rows) -> float:
+def _dependence(evidence: Evidence, rows: JointRows) -> float:
     r"""lambda from the correlation of the bases' surprises inside consensus clusters.
 
     With :math:`x_{ij}` centred per base and cluster, :math:`(\sum_j x_{ij})^2 - \sum_j x_{ij}^2` holds the
@@ -177,7 +179,7 @@ def dependence_of(together: float, apart: float, m: int) -> float:
     return m * rho / (1.0 + (m - 1) * rho)
 
 
-def shared_surprise(evidence: Evidence, rows: Rows) -> tuple[float, float]:
+def shared_surprise(evidence: Evidence, rows: JointRows) -> tuple[float, float]:
     """Both sums of rho, over these rows: sums over parts of the table add up."""
     if np.count_nonzero(evidence.prior) == 1:
         return 0.0, 0.0  # nothing else to belong to
@@ -227,7 +229,10 @@ def _of_own_cluster(
     return np.where(codes >= 0, table[codes + offsets[:-1], labels[:, None]], 0.0)
 
 
-def _confidence(evidence: Evidence, codes: np.ndarray, labels: np.ndarray, *, leave_out: bool) -> np.ndarray:
+def row_confidence(
+    evidence: Evidence, codes: np.ndarray, labels: np.ndarray, *, leave_out: bool
+) -> np.ndarray:
+    """`confidence` of rows of base labels; with `leave_out`, of rows that are among those counted."""
     prior = np.log(np.maximum(evidence.prior, _SMALLEST))
     chance, own_chance = (_log_chance(evidence, leave_out=less) for less in (False, leave_out))
     overlap = _overlap(evidence, leave_out=leave_out)

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.core.coassociation import coassociation
 from consilience.core.tables import indicator
-from consilience.diagnostics._counts import Tabulated
+from consilience.diagnostics.counts import Tabulated
 from consilience.generate import base_partitions
 
 _AMBIGUOUS = (0.1, 0.9)  # shares of agreement between which a pair is undecided

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from consilience._values import counted
-from consilience.diagnostics._counts import Tabulated, check_labels
 from consilience.diagnostics.bases import Bases, base_table
+from consilience.diagnostics.counts import JointRows, Tabulated, joint_rows
 from consilience.diagnostics.links import (
     Identifiability,
     MissingNotAtRandom,
@@ -41,6 +41,7 @@ class Diagnostics(Tabulated):
     n_clusters: int
     missing_share: float
     dependence: float  # of the base clusterings given the consensus, 0..1; see `confidence`
+    counts: np.ndarray = field(metadata={"per_instance": True})  # instances that a row stands for
     confidence: np.ndarray = field(metadata={"per_instance": True})
     margin: np.ndarray = field(metadata={"per_instance": True})
     item_consensus: np.ndarray = field(metadata={"per_instance": True})
@@ -55,23 +56,26 @@ class Diagnostics(Tabulated):
     def __repr__(self) -> str:
         return (
             f"Diagnostics({counted(self.n_instances, 'instance')} in {counted(self.n_clusters, 'cluster')}, "
-            f"mean confidence {self.confidence.mean():.2f}, {counted(len(self.warnings), 'warning')})"
+            f"mean confidence {self.mean_confidence:.2f}, {counted(len(self.warnings), 'warning')})"
         )
+
+    @property
+    def mean_confidence(self) -> float:
+        """Of all instances."""
+        return float(np.average(self.confidence, weights=self.counts))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values. Of the arrays per instance: mean and deciles."""
+        tenths = np.linspace(0, 1, 11)
         described = {
-            name: {
-                "mean": float(values.mean()),
-                "deciles": np.quantile(values, np.linspace(0, 1, 11)).tolist(),
-            }
+            name: {"mean": float(values.mean()), "deciles": np.quantile(values, tenths).tolist()}
             for name in ("confidence", "margin", "item_consensus", "coverage")
-            for values in [getattr(self, name)]
+            for values in [np.repeat(getattr(self, name), self.counts)]
         }
         return {**super().as_dict(), **described}
 
 
-def diagnose(partitions: Partitions, labels: ArrayLike) -> Diagnostics:
+def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnostics:
     """How far a consensus can be trusted, for every instance, cluster and base clustering.
 
     Parameters
@@ -95,25 +99,26 @@ def diagnose(partitions: Partitions, labels: ArrayLike) -> Diagnostics:
     >>> diagnose(base, [0, 0, 1, 1] * 5)
     Diagnostics(20 instances in 2 clusters, mean confidence 1.00, 0 warnings)
     """
-    z = check_labels(partitions, labels)
-    evidence = gather_evidence(partitions, z)
-    found = support(partitions, z)
-    sure = confidence(partitions, z, evidence=evidence)
-    clusters, bases = found.clusters, base_table(partitions, z)
-    links, missing = identifiability(partitions), missing_not_at_random(partitions, z)
+    rows = joint_rows(partitions, labels)
+    evidence = gather_evidence(partitions, rows)
+    found = support(partitions, rows)
+    sure = confidence(partitions, rows, evidence=evidence)
+    clusters, bases = found.clusters, base_table(partitions, rows)
+    links, missing = identifiability(partitions), missing_not_at_random(partitions, rows)
     sentences = [
         *_link_warnings(links, int((clusters.size > 0).sum())),
         *_missing_warnings(missing),
         *_base_warnings(bases, evidence.dependence),
         *_cluster_warnings(clusters),
-        *_instance_warnings(sure, z),
+        *_instance_warnings(sure, rows.labels[rows.inverse], partitions.counts),
     ]
     return Diagnostics(
         n_instances=partitions.n_instances,
         n_partitions=partitions.n_partitions,
         n_clusters=int((clusters.size > 0).sum()),
-        missing_share=float(1.0 - partitions.observed.mean()),
+        missing_share=partitions.missing_share,
         dependence=evidence.dependence,
+        counts=partitions.counts,
         confidence=sure,
         margin=found.margin,
         item_consensus=found.item_consensus,
@@ -217,8 +222,8 @@ def _cluster_warnings(clusters: ClusterConsensus) -> list[str]:
     ]
 
 
-def _instance_warnings(sure: np.ndarray, labels: np.ndarray) -> list[str]:
-    unsure = float((sure[labels >= 0] < _UNSURE).mean())
+def _instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> list[str]:
+    unsure = float(np.average(sure < _UNSURE, weights=counts * (labels >= 0)))
     if unsure <= _UNSURE_SHARE:
         return []
     return [

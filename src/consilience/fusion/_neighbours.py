@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from consilience.core.graphs import Neighbours
-from consilience.multiview._views import ViewsMixin
 from consilience.views import Views
 
 _N_NEIGHBOURS = 10
@@ -28,17 +26,15 @@ class _View(NamedTuple):
     looks: list[_Look]  # at its features, in one or two ways
 
 
-class ViewNeighbours(ViewsMixin, BaseEstimator):
+class ViewNeighbours:
     """The neighbours of every instance in every view that has it, and of new instances.
 
     An instance belongs to the cluster with the largest share of its neighbours, averaged over its views.
     """
 
-    n_clusters = 1  # the fewest instances that will do
-
     def fit(self, X: Views, y: Any = None) -> ViewNeighbours:
         """Read the views; neighbours are looked for when they are needed."""
-        self._table_ = self._read_views(X)
+        self._table_ = X
         self._found: dict[int, _View] = {}
         return self
 
@@ -72,7 +68,7 @@ class ViewNeighbours(ViewsMixin, BaseEstimator):
 
     def place(self, X: Any, labels: np.ndarray, mask: Any = None) -> np.ndarray:
         """The cluster of new instances, from the `labels` of those that were fitted."""
-        new = self._read_new_views(X, mask)
+        new = self._table_.layout.match(X, mask, method=type(self).__name__)
         votes = np.zeros((new.n_instances, int(labels.max()) + 1))
         for v, view in enumerate(self.by_view):
             rows = np.flatnonzero(new.observed[:, v])

@@ -73,7 +73,7 @@ def compare(
     n_clusters: int | Literal["auto"] | Sequence[int],
     *,
     methods: Sequence[Any] | None = None,
-    negative: Literal["missing", "noise"] = "missing",
+    negative: Literal["missing", "noise"] | None = None,
     index: Any = None,
     unobserved: Literal["error", "noise", "largest"] = "error",
     n_resamples: int = 5,
@@ -183,8 +183,8 @@ def _try(
     known, found = partitions.take_seen(), fusion.labels[partitions.seen]
     stable = _stability(known, found, method, k, n_resamples, seed, lambda: steps(f"resampled for {name}"))
     agreement = ensemble_agreement(found, known)
-    mean = float(fusion.confidence.mean())
-    return Compared(name, fusion.n_clusters, agreement, stable, mean, seconds), fusion
+    sure = fusion.diagnostics.mean_confidence
+    return Compared(name, fusion.n_clusters, agreement, stable, sure, seconds), fusion
 
 
 def _stability(
@@ -208,6 +208,7 @@ def _stability(
             except ValueError:
                 step()
                 continue  # a part that falls into groups without common instances says nothing
-        scores.append(adjusted_rand_score(labels[part.seen], found.labels[part.seen]))
+        both = (np.repeat(each[part.seen], part.counts[part.seen]) for each in (labels, found.labels))
+        scores.append(adjusted_rand_score(*both))
         step()
     return float(np.mean(scores)) if scores else float("nan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from consilience import consensus
 from consilience._sklearn import Interval, random_source
 from consilience._values import counted
-from consilience.consensus._labels import LabelsMixin, by_size
-from consilience.consensus.lwgp import MAX_BASE_CLUSTERS
+from consilience._warnings import warn
+from consilience.consensus import LabelMethod
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.fusion.result import Candidate, Fusion
 from consilience.metrics import ensemble_agreement
@@ -33,8 +33,6 @@ CANDIDATES = {
 }
 # Above this many distinct rows methods are compared on a sample of so many instances.
 SAMPLE = 5_000
-# Candidates that keep a table of all pairs of base clusters.
-_BY_CLUSTERS = ("LWGP", "PCE", "LWEA")
 # Base clusterings have about the wanted number of clusters if this share of them is within that distance.
 _SHARE_NEAR, _NEAR = 0.9, 0.25
 # By how much another method must agree better than DAL where they have not. Agreement with base clusterings
@@ -59,7 +57,7 @@ def fuse(
     n_clusters: int | Literal["auto"],
     *,
     method: Any = "auto",
-    negative: Literal["missing", "noise"] = "missing",
+    negative: Literal["missing", "noise"] | None = None,
     index: Any = None,
     unobserved: Literal["error", "noise", "largest"] = "error",
     random_state: Any = None,
@@ -143,7 +141,10 @@ def fuse_partitions(
     margin: float | None,
     progress: Progress | None = None,
 ) -> Fusion:
-    """`fuse` on a table that was read; `margin` of None follows from the numbers of base clusters."""
+    """`fuse` on a table that was read; `margin` of None follows from the numbers of base clusters.
+
+    A row of the table may stand for many instances: the answer then has one label for each row.
+    """
     known = partitions.take_seen()
     require_linked(known)
     count = count_clusters(known, rng) if n_clusters == "auto" else None
@@ -155,18 +156,22 @@ def fuse_partitions(
         choice = _choose(known, k, margin, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
-        given = known if isinstance(model, LabelsMixin) else known.codes
+        if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
+            raise ValueError(
+                f"{type(model).__name__} does not work on distinct rows with counts. Hint: use a method of "
+                "consilience.consensus, or fuse on a table in memory."
+            )
+        given = known if isinstance(model, LabelMethod) else known.codes
         choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
-    labels = np.full(partitions.n_instances, 0 if unobserved == "largest" else -1)
-    labels[partitions.seen] = numbered_by_size(choice.model.labels_)
+    labels = np.full(partitions.n_rows, 0 if unobserved == "largest" else -1)
+    labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts)
     return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
 
 
-def numbered_by_size(labels: Any) -> np.ndarray:
+def numbered_by_size(labels: Any, counts: np.ndarray | None = None) -> np.ndarray:
     """The same clusters, numbered from the largest."""
     _, found = np.unique(labels, return_inverse=True)
-    order = by_size(found, np.ones(len(found)), int(found.max()) + 1)
-    return np.asarray(np.argsort(order)[found])
+    return np.asarray(np.argsort(np.argsort(-np.bincount(found, counts), kind="stable"))[found])
 
 
 def _choose(
@@ -178,86 +183,78 @@ def _choose(
     verbose: int,
     progress: Progress | None,
 ) -> Choice:
-    """Compare the methods, on a sample of instances if there are many distinct rows."""
-    sampled = len(table.distinct.counts) > SAMPLE
-    tried = table.take(draw(table.n_instances, seed)).compact() if sampled else table
-    return choose_method(table, tried, k, margin, unobserved, seed, verbose, progress)
+    """Fit the candidates and take the one whose labels agree best with the base labels.
 
-
-def choose_method(
-    table: Partitions,
-    tried: Partitions,
-    k: int,
-    margin: float,
-    unobserved: str,
-    seed: int,
-    verbose: int,
-    progress: Progress | None,
-    counts: np.ndarray | None = None,
-) -> Choice:
-    """Fit the candidates to `tried` and take the one whose labels agree best with the base labels.
-
-    `counts` says how many instances each row of `tried` stands for, where it is not one.
+    They are fitted to a sample of instances if there are many distinct rows, and the best then to all.
     """
-    n_rows = len(table.distinct.counts)
-    names = [name for name, limit in CANDIDATES.items() if n_rows <= limit]
-    if table.n_clusters_per_partition.sum() > MAX_BASE_CLUSTERS:
-        names = [name for name in names if name not in _BY_CLUSTERS]
-    sampled = tried is not table
-    models: dict[str, Any] = {}
-    scores: dict[str, float] = {}
+    sampled = table.distinct.n_rows > SAMPLE
+    tried = table.sample(SAMPLE, np.random.RandomState(seed)) if sampled else table
+    names = methods_for(table)
     n_steps = 2 * len(names) - ("MixtureConsensus" in names) + sampled
+    models: dict[Candidate, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for name, model in candidates(tried, k, names, unobserved, seed):
-            models[name], scores[name] = model, ensemble_agreement(model.labels_, tried, counts=counts)
+        for candidate, model in candidates(tried, k, names, unobserved, seed):
+            models[candidate] = model
             if verbose:
-                print(f"fuse: {name}, agreement {scores[name]:.3f}", file=sys.stderr)
+                print(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}", file=sys.stderr)
             if progress is not None:
-                progress(f"tried {name}", len(scores), n_steps)
-        best = best_of(scores, margin)
+                progress(f"tried {candidate.name}", len(models), n_steps)
+        best = best_of(list(models), margin)
         model = _again(table, k, best, unobserved, seed) if sampled else models[best]
         if progress is not None:
-            progress(f"merged by {best}", n_steps, n_steps)
-    ranked = tuple(Candidate(name, scores[name]) for name in sorted(scores, key=lambda n: -scores[n]))
-    return Choice(model, best, _reason(best, scores, margin, sampled), ranked)
+            progress(f"merged by {best.name}", n_steps, n_steps)
+    ranked = tuple(sorted(models, key=lambda candidate: -candidate.agreement))
+    return Choice(model, best.name, _reason(best, margin, sampled), ranked)
 
 
-def best_of(scores: dict[str, float], margin: float) -> str:
+def methods_for(table: Partitions) -> list[str]:
+    """Names of the methods that "auto" tries on a table."""
+    n_clusters = table.n_clusters_per_partition.sum()
+    return [
+        name
+        for name, most_rows in CANDIDATES.items()
+        if table.distinct.n_rows <= most_rows and n_clusters <= getattr(consensus, name).max_base_clusters
+    ]
+
+
+def best_of(tried: Sequence[Candidate], margin: float) -> Candidate:
     """The candidate of highest agreement; with a margin, DAL unless that one is better by as much."""
-    best = max(scores, key=lambda name: scores[name])
-    return "DAL" if margin and scores[best] <= (1.0 + margin) * scores["DAL"] else best
+    best = max(tried, key=lambda candidate: candidate.agreement)
+    usual = next(candidate for candidate in tried if candidate.method == "DAL" and not candidate.polished)
+    return usual if margin and best.agreement <= (1.0 + margin) * usual.agreement else best
 
 
 def candidates(
-    table: Partitions, k: int, names: list[str], unobserved: str, seed: int
-) -> Iterator[tuple[str, Any]]:
-    """Name and fitted model of every candidate, each followed by what the mixture makes of it."""
+    table: Partitions, k: int, names: Sequence[str], unobserved: str, seed: int
+) -> Iterator[tuple[Candidate, Any]]:
+    """Every candidate with its fitted model, each followed by what the mixture makes of it."""
     for name in names:
         model = named_method(name, k, unobserved, seed).fit(table)
-        yield name, model
+        yield Candidate(name, ensemble_agreement(model.labels_, table)), model
         if name != "MixtureConsensus":
-            yield f"{name}, polished", _polished(table, model, unobserved)
+            model = _polished(table, model, unobserved)
+            yield Candidate(name, ensemble_agreement(model.labels_, table), polished=True), model
 
 
-def _again(table: Partitions, k: int, name: str, unobserved: str, seed: int) -> Any:
+def _again(table: Partitions, k: int, candidate: Candidate, unobserved: str, seed: int) -> Any:
     """The winner of the sample on the whole table."""
-    model = named_method(name.removesuffix(", polished"), k, unobserved, seed).fit(table)
-    return _polished(table, model, unobserved) if name.endswith(", polished") else model
+    model = named_method(candidate.method, k, unobserved, seed).fit(table)
+    return _polished(table, model, unobserved) if candidate.polished else model
 
 
 def _polished(table: Partitions, model: Any, unobserved: str) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
 
 
-def _reason(best: str, scores: dict[str, float], margin: float, sampled: bool) -> str:
+def _reason(best: Candidate, margin: float, sampled: bool) -> str:
     where = f" on {SAMPLE} instances" if sampled else ""
-    if margin and best == "DAL":
+    if margin and best.method == "DAL" and not best.polished:
         return (
             f"The base clusterings have other numbers of clusters, and no other method agrees better with "
             f"them by {margin:.0%}{where}."
         )
-    return f"It agrees best with the base clusterings{where} (mean NMI {scores[best]:.3f})."
+    return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
 
 
 def margin_of(table: Partitions, k: int) -> float:
@@ -266,39 +263,31 @@ def margin_of(table: Partitions, k: int) -> float:
     return 0.0 if near.mean() >= _SHARE_NEAR else _MARGIN
 
 
-def draw(n: int, seed: int) -> np.ndarray:
-    """The instances on which methods are compared."""
-    return np.sort(np.random.RandomState(seed).choice(n, SAMPLE, replace=False))
-
-
 def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:
     count = choose_n_clusters(table, random_state=rng)
     if not count.reliable:
         why = " ".join(count.warnings) or "no number of clusters stands out."
-        warnings.warn(
+        warn(
             f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why} "
-            "Hint: look at cluster_count.curve, or give n_clusters.",
-            UserWarning,
-            stacklevel=4,
+            "Hint: look at cluster_count.curve, or give n_clusters."
         )
     return count
 
 
 def feasible_clusters(k: int, table: Partitions) -> int:
     """The number of clusters that was asked for, at most that of distinct rows."""
-    n_rows, n = len(table.distinct.counts), int(table.distinct.counts.sum())
+    n_rows, n = table.distinct.n_rows, table.n_instances
     if k > n:
         raise ValueError(
             f"n_samples={n} should be >= n_clusters={k}. "
             "Hint: lower n_clusters, or check that instances are rows."
         )
     if k > n_rows:
-        warnings.warn(
+        warn(
             f"only {n_rows} distinct label rows for n_clusters={k}: {n_rows} clusters are returned. Hint: "
             "instances with the same labels everywhere cannot be told apart; lower n_clusters or add base "
             "clusterings.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return min(k, n_rows)
 
@@ -306,8 +295,7 @@ def feasible_clusters(k: int, table: Partitions) -> int:
 def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
     """An estimator by its name, or a clone of the given one, set up for this table."""
     if isinstance(method, str):
-        rooms = {name.lower(): getattr(consensus, name) for name in consensus.__all__}
-        known = {name: made for name, made in rooms.items() if issubclass(made, LabelsMixin)}
+        known = {name.lower(): getattr(consensus, name) for name in consensus.__all__}
         if method.lower() not in known:
             names = ", ".join(made.__name__ for made in known.values())
             raise ValueError(

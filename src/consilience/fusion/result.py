@@ -15,18 +15,24 @@ from consilience._optional import optional_import
 from consilience._values import counted
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
-from consilience.diagnostics._counts import joint_rows
+from consilience.diagnostics.counts import JointRows, joint_rows
 from consilience.fusion._neighbours import ViewNeighbours
-from consilience.partitions import MISSING, Partitions
+from consilience.partitions import Partitions
 
 _LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
 
 
 class Candidate(NamedTuple):
-    """A method that was tried: its name and its mean NMI (sqrt) with the base clusterings."""
+    """A method that was tried, and the mean NMI (sqrt) of its answer with the base clusterings."""
 
     method: str
     agreement: float
+    polished: bool = False  # whether the mixture improved what it found
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"{self.method}, polished" if self.polished else self.method
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -74,9 +80,14 @@ class Fusion:
         return self.partitions.index
 
     @cached_property
+    def rows(self) -> JointRows:
+        """The distinct rows of base labels and consensus label, which all diagnostics read."""
+        return joint_rows(self.partitions, self.labels)
+
+    @cached_property
     def diagnostics(self) -> Diagnostics:
         """See :func:`consilience.diagnostics.diagnose`."""
-        return diagnose(self.partitions, self.labels)
+        return diagnose(self.partitions, self.rows)
 
     @property
     def confidence(self) -> np.ndarray:
@@ -114,13 +125,13 @@ class Fusion:
     @cached_property
     def completed(self) -> Partitions:
         """The same as `imputed`, as :class:`Partitions`."""
-        seen = self.partitions.seen
-        known = self.partitions.take_seen()
-        rows = joint_rows(known, self.labels[seen])
-        filled = complete_labels(rows.codes, rows.counts, known.offsets, rows.labels, rows.n_clusters)
-        codes = np.full(self.partitions.codes.shape, MISSING, dtype=filled.dtype)
-        codes[seen] = filled[rows.inverse]
-        return self.partitions.fill(codes)
+        rows = self.rows
+        seen = (rows.codes >= 0).any(axis=1)
+        codes = rows.codes.copy()
+        codes[seen] = complete_labels(
+            rows.codes[seen], rows.counts[seen], self.partitions.offsets, rows.labels[seen], rows.n_clusters
+        )
+        return self.partitions.fill(codes[rows.inverse])
 
     def predict(self, new: Any, *, mask: Any = None) -> np.ndarray:
         """Clusters of new instances, in the numbers of `labels`.
@@ -178,14 +189,14 @@ class Fusion:
         if self.cluster_count is not None:
             sure = "" if self.cluster_count.reliable else ", but not reliably: look at cluster_count.curve"
             lines.append(f"The number of clusters was found{sure}.")
+        unsure = np.average(found.confidence < 0.5, weights=found.counts)
         lines.append(
-            f"Mean confidence {found.confidence.mean():.2f}; {(found.confidence < 0.5).mean():.0%} of the "
+            f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the "
             f"instances are below .5. Effective number of base clusterings: "
             f"{found.bases.effective_number:.1f} (1: all say the same)."
         )
         lines += ["", "cluster  instances  confidence  consensus  with next"]
-        for c, (size, own, between, nearest) in enumerate(self._clusters()):
-            mean = found.confidence[self.labels == c].mean()
+        for c, (size, mean, own, between, nearest) in enumerate(self._clusters()):
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
         bases = found.bases
@@ -200,9 +211,11 @@ class Fusion:
         lines += ["", *(f"Warning: {sentence}" for sentence in found.warnings)] if found.warnings else []
         return "\n".join(lines)
 
-    def _clusters(self) -> Iterator[tuple[int, float, float, int]]:
-        table = self.diagnostics.clusters
-        return zip(table.size, table.own, table.between, table.nearest, strict=True)
+    def _clusters(self) -> Iterator[tuple[int, float, float, float, int]]:
+        """Size, mean confidence, consensus, and that with the nearest cluster."""
+        table, placed = self.diagnostics.clusters, self.labels >= 0
+        sure = np.bincount(self.labels[placed], (self.partitions.counts * self.confidence)[placed])
+        return zip(table.size, sure / table.size, table.own, table.between, table.nearest, strict=True)
 
     def __repr__(self) -> str:
         clusters = counted(self.n_clusters, "cluster")
@@ -214,8 +227,8 @@ class Fusion:
         clusters = _html_table(
             ("cluster", "instances", "confidence", "consensus"),
             [
-                (str(c), str(size), f"{found.confidence[self.labels == c].mean():.2f}", f"{own:.2f}")
-                for c, (size, own, _, _) in enumerate(self._clusters())
+                (str(c), str(size), f"{mean:.2f}", f"{own:.2f}")
+                for c, (size, mean, own, _, _) in enumerate(self._clusters())
             ],
         )
         bases = _html_table(
@@ -235,7 +248,7 @@ class Fusion:
         return (
             f"<div><p><b>{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')}"
             f"</b> from {counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of "
-            f"the labels missing. Mean confidence {found.confidence.mean():.2f}.</p>"
+            f"the labels missing. Mean confidence {found.mean_confidence:.2f}.</p>"
             f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>"
             f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{bases}</div>"
             + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")

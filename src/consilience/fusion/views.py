@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, ValuesView
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from consilience.fusion.labels import (
 )
 from consilience.fusion.result import Fusion
 from consilience.generate import base_partitions, graph_partitions
-from consilience.multiview._views import ViewsMixin
+from consilience.multiview.base import ViewMethod
 from consilience.partitions import MISSING, Partitions
 from consilience.views import Views, check_views
 
@@ -127,11 +128,12 @@ def fuse_views(
     count = None
     if n_clusters == "auto":
         first = _cluster_views(table, _RANGE, clusterer, m, n_jobs, rng, verbose, progress)
-        count = count_clusters(Partitions.of(first, unobserved="keep"), rng)
+        count = count_clusters(first, rng)
     k = count.n_clusters if count is not None else int(n_clusters)
     ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-    columns = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, progress)
-    partitions = _as_given(columns, views, table.index, on)
+    partitions = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, progress)
+    backend, index_name = _kind_of(views, on)
+    partitions = replace(partitions, backend=backend, index_name=index_name)
     if direct is not None:
         model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
         reason = "It was asked for; base clusterings of each view only tell how far to trust it."
@@ -148,7 +150,7 @@ def fuse_views(
 
 def _view_method(method: Any) -> Any:
     """An estimator that takes the views themselves, if `method` is or names one."""
-    if isinstance(method, ViewsMixin):
+    if isinstance(method, ViewMethod):
         return method
     rooms = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
     return rooms[method.lower()]() if isinstance(method, str) and method.lower() in rooms else None
@@ -177,9 +179,9 @@ def _cluster_views(
     rng: np.random.RandomState,
     verbose: int,
     progress: Progress | None,
-) -> dict[str, np.ndarray]:
+) -> Partitions:
     """Base clusterings of every view; an instance that a view lacks has no labels there."""
-    columns: dict[str, np.ndarray] = {}
+    columns, names, of_view = [], [], []
     for v, name in enumerate(views.names):
         rows, X = views.rows(v)
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
@@ -199,12 +201,16 @@ def _cluster_views(
             )
         if progress is not None:
             progress(f"clustered view {name}", v + 1, views.n_views)
-        for j, column in enumerate(found.T):
-            columns[f"{name} {j + 1}"] = np.full(views.n_instances, MISSING)
-            columns[f"{name} {j + 1}"][rows] = column
+        codes = np.full((views.n_instances, found.shape[1]), MISSING, dtype=np.int32)
+        codes[rows] = found
+        columns.append(codes)
+        names += [f"{name} {j + 1}" for j in range(found.shape[1])]
+        of_view += [name] * found.shape[1]
         if verbose:
             print(f"fuse_views: clustered view {name!r} ({len(rows)} instances)", file=sys.stderr)
-    return columns
+    codes = np.hstack(columns)
+    categories = [np.arange(k + 1) for k in codes.max(axis=0)]
+    return Partitions.of_rows(codes, categories, names, index=views.index, views=of_view).compact()
 
 
 def _split(n: int, parts: int) -> list[int]:
@@ -212,20 +218,9 @@ def _split(n: int, parts: int) -> list[int]:
     return [n // parts + (part < n % parts) for part in range(parts)]
 
 
-def _as_given(
-    columns: dict[str, np.ndarray], views: Any, ids: np.ndarray | None, on: str | None
-) -> Partitions:
-    """The base clusterings, in the kind of frame that the views came in, so that tables go back that way."""
-    tables = (
-        views.values()
-        if isinstance(views, Mapping)
-        else views
-        if isinstance(views, list | tuple)
-        else [views]
-    )
+def _kind_of(views: Any, on: str | None) -> tuple[Any, str | None]:
+    """The kind of frame that the views came in, in which tables go back, and the name of their ids."""
+    tables = views.values() if isinstance(views, Mapping) else views
+    tables = tables if isinstance(tables, list | tuple | ValuesView) else [tables]
     frames = [nw.from_native(table) for table in tables if nw.dependencies.is_into_dataframe(table)]
-    if not frames or nw.dependencies.is_pandas_dataframe(frames[0].to_native()):
-        return Partitions.of(columns, index=None if ids is None else list(ids), unobserved="keep")
-    known = {} if ids is None else {str(on): ids}
-    frame = nw.from_dict({**known, **columns}, backend=frames[0].implementation).to_native()
-    return Partitions.of(frame, index=None if ids is None else on, unobserved="keep")
+    return (frames[0].implementation.value, on) if frames else (None, None)

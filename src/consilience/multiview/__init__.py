@@ -1,34 +1,16 @@
-"""Views in, one partition out. One method is one file; ``__all__`` is the registry."""
+"""Views in, one partition out. One method is one file; ``__all__`` lists them."""
 
-from consilience.multiview.apmc import APMC
-from consilience.multiview.daimc import DAIMC
-from consilience.multiview.eeimvc import EEIMVC
-from consilience.multiview.img import IMG
-from consilience.multiview.lfimvc import LFIMVC
-from consilience.multiview.mic import MIC
-from consilience.multiview.mkkm import MKKM
-from consilience.multiview.mkkmik import MKKMIK
-from consilience.multiview.multinmf import MultiNMF
-from consilience.multiview.nemo import NEMO
-from consilience.multiview.oslfimvc import OSLFIMVC
-from consilience.multiview.pvc import PVC
-from consilience.multiview.snf import SNF
-from consilience.multiview.spectral import SpectralAverage, SpectralConcat
+from typing import Any
 
-__all__ = [
-    "APMC",
-    "DAIMC",
-    "EEIMVC",
-    "IMG",
-    "LFIMVC",
-    "MIC",
-    "MKKM",
-    "MKKMIK",
-    "NEMO",
-    "OSLFIMVC",
-    "PVC",
-    "SNF",
-    "MultiNMF",
-    "SpectralAverage",
-    "SpectralConcat",
-]
+from consilience._methods import method, methods
+from consilience.multiview.base import ViewMethod as ViewMethod
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [cls.__name__ for cls in methods(__name__)]
+    return method(name, __name__)
+
+
+def __dir__() -> list[str]:
+    return [*__getattr__("__all__"), "ViewMethod"]

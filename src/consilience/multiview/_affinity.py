@@ -1,28 +1,32 @@
-"""Dense similarities between all instances and their normalised cut, for methods defined on them."""
+"""Base of the methods that compare all pairs of instances: dense similarities and their normalised cut."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.spectral import leading_eigenpairs
+from consilience.multiview.base import ViewMethod
+from consilience.multiview.rows import unit_rows
+from consilience.multiview.scaling import Matrix
+from consilience.views import Views
 
-Matrix = Any  # a 2-D float array or a CSR array
 
-# Some matrices of instances x instances and a cubic eigenproblem: beyond this many, minutes and gigabytes.
-_MAX_INSTANCES = 10_000
+class GraphMethod(ViewMethod):
+    """Base of the methods whose results have a similarity of all pairs of instances, the affinity."""
 
+    # Some matrices of instances x instances and a cubic eigenproblem: beyond, minutes and gigabytes.
+    max_instances = 10_000
 
-def check_size(n_instances: int, method: str) -> None:
-    """Refuse what a method on all pairs of instances cannot do in reasonable time."""
-    if n_instances > _MAX_INSTANCES:
-        raise ValueError(
-            f"there are {n_instances} instances, {method} takes at most {_MAX_INSTANCES}: it compares all "
-            "pairs. Hint: use APMC, whose cost is linear in them."
-        )
+    def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
+        self.affinity_ = result.affinity
+        self.embedding_ = result.embedding
+        if hasattr(result, "eigenvalues"):
+            self.eigenvalues_ = result.eigenvalues
 
 
 def squared_distances(x: Matrix) -> np.ndarray:
@@ -83,3 +87,23 @@ def normalized_embedding(similarity: np.ndarray, k: int) -> tuple[np.ndarray, np
     """The k largest eigenvalues of ``D^(-1/2) S D^(-1/2)`` and their eigenvectors."""
     root = np.sqrt(np.maximum(similarity.sum(axis=1), np.finfo(float).tiny))
     return leading_eigenpairs(similarity / root / root[:, None], k)
+
+
+class Cut(NamedTuple):
+    """Clusters of a graph, and the eigenvectors that they were read from."""
+
+    labels: np.ndarray
+    embedding: np.ndarray
+    affinity: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def cut_by_rotation(
+    similarity: np.ndarray, n_clusters: int, *, n_init: int, rng: np.random.RandomState
+) -> Cut:
+    """The normalised cut by spectral rotation; no cluster is empty."""
+    values, vectors = normalized_embedding(similarity, n_clusters)
+    found = spectral_rotation(vectors, np.ones(len(vectors)), n_init=n_init, rng=rng)
+    scores = unit_rows(vectors) @ found.rotation
+    fit = scores[np.arange(len(scores)), found.labels]
+    return Cut(fill_empty_clusters(found.labels, fit, n_clusters), vectors, similarity, values)

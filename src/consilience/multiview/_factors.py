@@ -1,20 +1,38 @@
-"""What the methods that factorise views share: nonnegative features, and a start for the factors."""
+"""Base of the methods that factorise views: nonnegative features, and a start for the factors."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from consilience.multiview._scaling import learn_scalings, unit_norm_rows
+from consilience.multiview.base import ViewMethod
+from consilience.multiview.scaling import Matrix, fill_with_mean, learn_scalings, unit_norm_rows
 from consilience.views import Views
 
-Matrix = Any  # a 2-D float array or a CSR array
+
+class FactorMethod(ViewMethod):
+    """Base of the methods whose results have a factor of the instances, the embedding, and of every view."""
+
+    def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
+        self.embedding_ = result.embedding
+        self.bases_ = result.bases
+
+
+class Factors(NamedTuple):
+    """A factor of all instances and those of every view."""
+
+    embedding: np.ndarray  # the consensus
+    factors: list[np.ndarray]  # instances x clusters, per view
+    bases: list[np.ndarray]  # features x clusters, per view
+    objective: np.ndarray  # after every round
+    n_iter: int
+    converged: bool
 
 
 def nonnegative_views(views: Views, *, unit_rows: bool) -> list[Matrix]:
@@ -34,6 +52,12 @@ def nonnegative_views(views: Views, *, unit_rows: bool) -> list[Matrix]:
             x = np.where(present[:, None], (x - low) / span, 0.0)
         out.append(unit_norm_rows(x) if unit_rows else x)
     return out
+
+
+def filled_views(views: Views) -> list[Matrix]:
+    """Nonnegative views with rows of norm one, absent ones at the mean of their view."""
+    arrays = nonnegative_views(views, unit_rows=True)
+    return [fill_with_mean(x, present) for x, present in zip(arrays, views.observed.T, strict=True)]
 
 
 def start_factors(

@@ -1,4 +1,4 @@
-"""Steps that the late-fusion methods share: first rotations, missing rows, weights, priors."""
+"""What the late-fusion methods share: priors, first rotations, and sweeps over missing rows and weights."""
 
 from __future__ import annotations
 
@@ -7,14 +7,92 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._sklearn import StrOptions
 from consilience.core.kernels import Kernel, leading_eigenvectors, multiply, project
 from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.multiview._kernels import Base, extension
+from consilience.multiview.kernels import Base, KernelMethod, base_embeddings, extension
 from consilience.multiview.mkkm import mkkm
+from consilience.multiview.sweeps import Progress, Sweeps, settled
+
+PRIOR = [StrOptions({"imputed", "average", "mkkm"}), "array-like", None]
+INIT = [StrOptions({"aligned", "identity"})]
 
 _N_SWEEPS = 4  # on the way to convergence rows that few views have begin to follow noise
 _SHRINKAGE = 0.05  # of the mean weight of a direction: what few views hardly tell about a row stays small
 _RIDGE = 1e-3  # keeps the loadings of a view finite where the embedding lies in its absent rows alone
+
+
+class LateFusion(KernelMethod):
+    """Base of the methods that merge an embedding of each view, near a prior."""
+
+    regularization: float
+    prior: Any
+
+    @property
+    def precise(self) -> bool:  # type: ignore[override]
+        """Only the weights of multiple kernel k-means are that sensitive."""
+        return isinstance(self.prior, str) and self.prior == "mkkm"
+
+    def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> Any:
+        """What is learned from the base embeddings and ``prior_``."""
+        raise TypeError(f"{type(self).__name__} does not say how embeddings are merged")
+
+    def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[Any, list[np.ndarray]]:
+        bases = base_embeddings(kernels, self.n_clusters)
+        prior = read_prior(self.prior, kernels, bases)
+        self.prior_ = prior.h
+        result = self._merge([base.h for base in bases], rng)
+        parts = zip(bases, result.weights, result.rotations, prior.projections, strict=True)
+        return result, [
+            b * base.projection @ w + self.regularization * of_prior for base, b, w, of_prior in parts
+        ]
+
+
+class Fused(NamedTuple):
+    """What `fuse_embeddings` learned."""
+
+    embedding: np.ndarray  # H
+    weights: np.ndarray  # beta, per view
+    rotations: list[np.ndarray]  # W_p, per view
+    imputed: list[np.ndarray]  # H_p with the missing rows filled in, per view
+    consensus: np.ndarray  # T = sum_p beta_p H_p W_p + lambda H_0
+    objective: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+def fuse_embeddings(
+    bases: Sequence[np.ndarray],
+    observed: np.ndarray,
+    prior: np.ndarray | None,
+    place: Callable[[np.ndarray], np.ndarray],
+    *,
+    regularization: float,
+    init: str,
+    max_iter: int,
+    tol: float,
+    progress: Progress | None = None,
+) -> Fused:
+    """Sweeps over ``H = place(T)``, rotations, missing rows and weights; numbers are those of EE-IMVC."""
+    k, m = bases[0].shape[1], len(bases)
+    hs = [h.copy() for h in bases]
+    missing = [np.flatnonzero(~observed[:, p]) for p in range(m)]
+    beta = np.full(m, 1.0 / np.sqrt(m))
+    ws = align(hs, prior, k) if init == "aligned" else [np.eye(k)] * m
+    t = combine(rotate(hs, ws), beta, prior, regularization)
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
+        h = place(t)  # Eq. (7)
+        ws = [polar_factor(base.T @ h) for base in hs]  # Eq. (8)
+        for base, w, rows in zip(hs, ws, missing, strict=True):
+            if len(rows):
+                base[rows] = impute(h[rows] @ w.T)  # Eq. (9)
+        turned = rotate(hs, ws)
+        beta = weigh(h, turned)  # Eq. (10)
+        t = combine(turned, beta, prior, regularization)
+        sweeps.add(float(np.einsum("pd,pd->", h, t)))
+        sweeps.converged = settled(sweeps.objective, tol)
+    return Fused(h, beta, ws, hs, t, *sweeps.outcome)
 
 
 class Prior(NamedTuple):
@@ -47,8 +125,7 @@ def _find_prior(kind: str, kernels: Sequence[Kernel], bases: Sequence[Base]) -> 
     k = bases[0].h.shape[1]
     if kind == "mkkm":
         result = mkkm(kernels, k, max_iter=100, tol=1e-3)
-        shares = zip(result.mixture, kernels, strict=True)
-        return Prior(result.found.vectors, [s * extension(kernel, result.found) for s, kernel in shares])
+        return Prior(result.embedding, result.extend(kernels))
     start = common_directions([base.h * np.sqrt(base.values) for base in bases], k)
     if kind == "imputed" and any(len(kernel.rows) < kernel.n for kernel in kernels):
         return factorize(kernels, start)
@@ -82,9 +159,9 @@ def factorize(kernels: Sequence[Kernel], h: np.ndarray) -> Prior:
         pulls, placed = np.sum([view.pulls for view in views], axis=0), np.empty_like(h)
         for inverse, rows in zip(solve(patterns), groups, strict=True):
             placed[rows] = pulls[rows] @ inverse
-        level = leveling(placed)
-        h = placed @ level
-    everywhere = solve(np.ones((1, len(kernels))))[0] @ level
+        white = whitening(placed)
+        h = placed @ white
+    everywhere = solve(np.ones((1, len(kernels))))[0] @ white
     parts = zip(kernels, views, strict=True)
     return Prior(h, [project(kernel, view.coefficients) @ everywhere for kernel, view in parts])
 
@@ -159,7 +236,7 @@ def combine(
     return t
 
 
-def leveling(t: np.ndarray) -> np.ndarray:
+def whitening(t: np.ndarray) -> np.ndarray:
     """(T^T T)^(-1/2), which makes rows of T rows of its polar factor; zero where T has no extent."""
     values, vectors = np.linalg.eigh(t.T @ t)
     floor = 1e-12 * max(float(values[-1]), np.finfo(float).tiny)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
@@ -12,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
+from consilience._warnings import warn
 from consilience.core.anchors import (
     FusedSimilarity,
     Matrix,
@@ -32,8 +30,10 @@ from consilience.core.anchors import (
 )
 from consilience.core.graphs import neighbour_graph
 from consilience.core.stiefel import polar_factor
-from consilience.multiview._scaling import learn_scalings, scale_views
-from consilience.multiview._views import ViewsMixin, cluster_rows, unit_rows
+from consilience.multiview.base import COMMON_PARAMETERS, N_NEIGHBORS, NORMALIZE, ViewMethod, one_thread
+from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.scaling import learn_scalings, scale_views
+from consilience.views import Views
 
 # Below this many common instances for every cluster, anchors are reached through the neighbours in a view.
 FEW = 8
@@ -309,7 +309,7 @@ def _extend(result: APMCResult, arrays: Sequence[Matrix], observed: np.ndarray) 
     return unit_rows(vectors)
 
 
-class APMC(ViewsMixin, BaseEstimator):
+class APMC(ViewMethod):
     """Anchor-based partial multi-view clustering: any number of views, rows absent here and there.
 
     Two instances that share no view are compared through those that both views have, the anchors: they are
@@ -343,8 +343,6 @@ class APMC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Rows of norm one, on which k-means runs; zero for the smallest components of a graph that has more of
         them than clusters.
@@ -362,12 +360,8 @@ class APMC(ViewsMixin, BaseEstimator):
     n_components_ : int
         Connected components of the similarity graph. Exactly `n_clusters` are the clusters; of more, the
         smallest are put together, with a warning.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_ : ndarray of shape (n_instances, n_views)
-        Which instance was present in which view.
-    view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted: names of the views, their widths, the sum of these, and ids of the instances.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -399,14 +393,22 @@ class APMC(ViewsMixin, BaseEstimator):
     True
     """
 
+    about = About(
+        use="any number of views of any kind; very many instances",
+        avoid="hardly any instance is in two views",
+        cost="instances x anchors x features",
+        paper="Guo, Ye: Anchors Bring Ease: An Embarrassingly Simple Approach to Partial Multi-view "
+        "Clustering. AAAI, 2019.",
+        linear=True,
+        featured=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        **COMMON_PARAMETERS,
+        "n_neighbors": N_NEIGHBORS,
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"local", "mean_distance"})],
-        "normalize": [StrOptions({"auto", "standard", "tfidf", "l2"}), None],
+        "normalize": NORMALIZE,
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -428,45 +430,24 @@ class APMC(ViewsMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> APMC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        rng = random_source(self.random_state)
+    def _solve(self, views: Views, rng: np.random.RandomState) -> APMCResult:
         self._scalings = learn_scalings(views, self.normalize)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            arrays = scale_views(views, self._scalings)
-            try:
-                result = apmc(
-                    arrays,
-                    views.observed,
-                    self.n_clusters,
-                    n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
-                    bandwidth=self.bandwidth,
-                    n_anchors=self.n_anchors,
-                    n_init=self.n_init,
-                    rng=rng,
-                )
-            except UnlinkedViewsError as error:
-                raise ValueError(unlinked_views(error.groups, views.names)) from None
-        self._keep(result)
-        self._warn(result)
-        return self
+        try:
+            return apmc(
+                scale_views(views, self._scalings),
+                views.observed,
+                self.n_clusters,
+                n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
+                bandwidth=self.bandwidth,
+                n_anchors=self.n_anchors,
+                n_init=self.n_init,
+                rng=rng,
+            )
+        except UnlinkedViewsError as error:
+            raise ValueError(unlinked_views(error.groups, views.names)) from None
 
-    def _keep(self, result: APMCResult) -> None:
-        names = self.view_names_
-        order = self._answer(result.labels)
-        self._centers = result.centers[order]
+    def _learn(self, result: APMCResult, views: Views, order: np.ndarray) -> None:
+        names = views.names
         self._result = result
         self.embedding_ = result.embedding
         self.eigenvalues_ = result.eigenvalues
@@ -476,22 +457,16 @@ class APMC(ViewsMixin, BaseEstimator):
         self.anchors_ = {
             tuple(names[v] for v in link.views): link.anchors for link in result.links if self.affinity_
         }
-
-    def _warn(self, result: APMCResult) -> None:
         if result.similarity is None:
-            warnings.warn(
+            warn(
                 f"no more than n_clusters={self.n_clusters} instances link some of the views: their "
                 "embeddings were aligned instead of using anchors, which is less reliable. Hint: have more "
-                "instances in common, or leave out the view that is not linked.",
-                UserWarning,
-                stacklevel=3,
+                "instances in common, or leave out the view that is not linked."
             )
         if result.n_components > self.n_clusters:
-            warnings.warn(
+            warn(
                 f"the similarity graph has {result.n_components} components, more than n_clusters="
-                f"{self.n_clusters}: the smallest were put together. Hint: raise n_neighbors.",
-                UserWarning,
-                stacklevel=3,
+                f"{self.n_clusters}: the smallest were put together. Hint: raise n_neighbors."
             )
 
     def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
@@ -507,9 +482,8 @@ class APMC(ViewsMixin, BaseEstimator):
         mask : array of bool of shape (n_instances, n_views), default=None
             False where the instance is absent from the view.
         """
-        check_is_fitted(self)
         views = self._read_new_views(X, mask)
-        with threadpool_limits(limits=1):
+        with one_thread():
             h = _extend(self._result, scale_views(views, self._scalings), views.observed)
             return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
 

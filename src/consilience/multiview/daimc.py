@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, fit_context, random_source
-from consilience.multiview._factors import Matrix, nonnegative_views, squared_norm
-from consilience.multiview._scaling import fill_with_mean
-from consilience.multiview._views import ViewsMixin, cluster_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.multiview._factors import FactorMethod, nonnegative_views, squared_norm
+from consilience.multiview.base import ITERATIVE_PARAMETERS
+from consilience.multiview.rows import cluster_rows
+from consilience.multiview.scaling import Matrix, fill_with_mean
+from consilience.multiview.sweeps import Progress, Sweeps
+from consilience.views import Views
 
 # Steps of the shared factor within a sweep, and their tolerance, as in the authors' program.
 _INNER, _INNER_TOL = 30, 1e-4
@@ -31,6 +33,11 @@ class DAIMCResult(NamedTuple):
     n_iter: int
     converged: bool
 
+    @property
+    def embedding(self) -> np.ndarray:
+        """V with columns of mean one."""
+        return len(self.factor) * self.factor
+
 
 def daimc(
     arrays: Sequence[Matrix],
@@ -43,7 +50,7 @@ def daimc(
     beta: float,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> DAIMCResult:
     r"""Weighted semi-nonnegative factorisation, its bases aligned by sparse regression.
 
@@ -62,9 +69,8 @@ def daimc(
     v, us, bs = factor, list(bases), list(regressions)
     seen = observed.astype(float)
     energy = sum(squared_norm(x) for x in arrays)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         us = [
             _update_basis(x, v, b, seen[:, i], alpha) for i, (x, b) in enumerate(zip(arrays, bs, strict=True))
         ]
@@ -74,13 +80,9 @@ def daimc(
         v = v / sums
         us = [u * sums for u in us]
         bs = [_update_regression(u, b, beta) for u, b in zip(us, bs, strict=True)]
-        objective.append(_loss(arrays, seen, us, v, energy) + alpha * _penalty(us, bs, beta))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if iteration and abs(objective[-2] - objective[-1]) < tol * abs(objective[-2]):
-            converged = True
-            break
-    return DAIMCResult(v, us, bs, np.array(objective), iteration + 1, converged)
+        before, now = sweeps.add(_loss(arrays, seen, us, v, energy) + alpha * _penalty(us, bs, beta))
+        sweeps.converged = abs(before - now) < tol * abs(before)
+    return DAIMCResult(v, us, bs, *sweeps.outcome)
 
 
 def _update_basis(x: Matrix, v: np.ndarray, b: np.ndarray, seen: np.ndarray, alpha: float) -> np.ndarray:
@@ -174,7 +176,7 @@ def start_daimc(
     return v / sums, bases, regressions
 
 
-class DAIMC(ViewsMixin, BaseEstimator):
+class DAIMC(FactorMethod):
     """Doubly aligned incomplete multi-view clustering: any number of views, rows absent here and there.
 
     One nonnegative factor of the instances explains all views, each on the rows it has; the bases of the
@@ -203,20 +205,12 @@ class DAIMC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The common factor, columns of mean one.
     bases_ : list of ndarray of shape (n_features, n_clusters)
         The basis of every view.
-    objective_ : ndarray of shape (n_iter,)
-        The objective after every sweep.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -239,15 +233,18 @@ class DAIMC(ViewsMixin, BaseEstimator):
     (200, 2)
     """
 
+    about = About(
+        use="parts that add up, up to a third of the rows absent",
+        avoid="most rows absent",
+        cost="entries x clusters a sweep",
+        paper="Hu, Chen: Doubly Aligned Incomplete Multi-view Clustering. IJCAI, 2018.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **ITERATIVE_PARAMETERS,
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "beta": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -271,41 +268,13 @@ class DAIMC(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> DAIMC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        rng = random_source(self.random_state)
+    def _solve(self, views: Views, rng: np.random.RandomState) -> DAIMCResult:
         arrays = nonnegative_views(views, unit_rows=True)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            v, us, bs = start_daimc(arrays, views.observed, self.n_clusters, self.n_init, rng)
-            result = daimc(
-                arrays,
-                views.observed,
-                v,
-                us,
-                bs,
-                alpha=self.alpha,
-                beta=self.beta,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            self.embedding_ = views.n_instances * result.factor
-            found = cluster_rows(self.embedding_, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._answer(found.labels)
-        self.bases_ = result.bases
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+        return daimc(
+            arrays,
+            views.observed,
+            *start_daimc(arrays, views.observed, self.n_clusters, self.n_init, rng),
+            alpha=self.alpha,
+            beta=self.beta,
+            **self._sweeping,
+        )

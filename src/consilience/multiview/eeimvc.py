@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.core.kernels import forget
-from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.multiview._kernels import (
-    FUNCTIONS,
-    KERNEL_CONSTRAINTS,
-    base_embeddings,
-    cluster_embedding,
-    embed_new,
-    nearest,
-    one_thread,
-    read_kernels,
-)
-from consilience.multiview._late import align, combine, impute, leveling, read_prior, rotate, weigh
-from consilience.multiview._views import ViewsMixin, settled
-
-
-class EEIMVCResult(NamedTuple):
-    """What `eeimvc` learned."""
-
-    embedding: np.ndarray  # H
-    weights: np.ndarray  # beta, per view
-    rotations: list[np.ndarray]  # W_p, per view
-    imputed: list[np.ndarray]  # H_p with the missing rows filled in, per view
-    leveling: np.ndarray  # (T^T T)^(-1/2), which makes rows of T = sum_p beta_p H_p W_p + ... rows of H
-    objective: np.ndarray
-    n_iter: int
-    converged: bool
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.core.kernels import Kernel
+from consilience.core.stiefel import orthonormalize
+from consilience.multiview._late import INIT, PRIOR, Fused, LateFusion, fuse_embeddings, whitening
+from consilience.multiview.kernels import KERNEL_OR_EMBEDDING, KERNEL_PARAMETERS
+from consilience.multiview.sweeps import Progress
 
 
 def eeimvc(
@@ -48,8 +26,8 @@ def eeimvc(
     init: str,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
-) -> EEIMVCResult:
+    progress: Progress | None = None,
+) -> Fused:
     r"""Consensus of base embeddings of which rows are missing, near a prior.
 
     .. math::
@@ -62,34 +40,21 @@ def eeimvc(
     beta -> weights; W_p -> rotations[p].
     Cost: instances x views x clusters^2 a sweep.
     """
-    k, m = bases[0].shape[1], len(bases)
-    lam = 0.0 if prior is None else regularization
-    hs = [h.copy() for h in bases]
-    missing = [np.flatnonzero(~observed[:, p]) for p in range(m)]
-    beta = np.full(m, 1.0 / np.sqrt(m))
-    ws = align(hs, prior, k) if init == "aligned" else [np.eye(k)] * m
-    t = combine(rotate(hs, ws), beta, prior, lam)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
-        h = orthonormalize(t, np.ones(len(t)))  # Eq. (7)
-        ws = [polar_factor(base.T @ h) for base in hs]  # Eq. (8)
-        for base, w, rows in zip(hs, ws, missing, strict=True):
-            if len(rows):
-                base[rows] = impute(h[rows] @ w.T)  # Eq. (9)
-        turned = rotate(hs, ws)
-        beta = weigh(h, turned)  # Eq. (10)
-        t = combine(turned, beta, prior, lam)
-        objective.append(float(np.einsum("pd,pd->", h, t)))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if settled(objective, tol):
-            converged = True
-            break
-    return EEIMVCResult(h, beta, ws, hs, leveling(t), np.array(objective), iteration + 1, converged)
+    ones = np.ones(len(observed))
+    return fuse_embeddings(
+        bases,
+        observed,
+        prior,
+        lambda t: orthonormalize(t, ones),
+        regularization=regularization,
+        init=init,
+        max_iter=max_iter,
+        tol=tol,
+        progress=progress,
+    )
 
 
-class EEIMVC(ViewsMixin, BaseEstimator):
+class EEIMVC(LateFusion):
     """Efficient and effective (regularised) incomplete multi-view clustering: late fusion of views.
 
     Every view is embedded by itself, from the instances that it has. The embeddings are then rotated
@@ -136,8 +101,6 @@ class EEIMVC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus embedding H, with orthonormal columns.
     weights_ : ndarray of shape (n_views,)
@@ -150,14 +113,8 @@ class EEIMVC(ViewsMixin, BaseEstimator):
         The prior H_0.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    view_names_, index_, observed_
-        Names of the views, ids of the instances (or None), and which instance was present in which view.
-    n_features_in_ : int
-        Number of features of all views together.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -192,18 +149,22 @@ class EEIMVC(ViewsMixin, BaseEstimator):
     np.True_
     """
 
+    about = About(
+        use="whole views missing, kernels or embeddings",
+        avoid="clear clusters in two views (then `prior=None`)",
+        cost="instances x views x clusters^2 a sweep",
+        paper="Liu et al.: Efficient and Effective Regularized Incomplete Multi-View Clustering. IEEE "
+        "TPAMI, 2021.",
+        linear=True,
+        featured=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **KERNEL_PARAMETERS,
+        "kernel": KERNEL_OR_EMBEDDING,
         "regularization": [Interval(Real, 0, None, closed="left")],
-        "prior": [StrOptions({"imputed", "average", "mkkm"}), "array-like", None],
-        **KERNEL_CONSTRAINTS,
-        "kernel": [StrOptions(FUNCTIONS | {"embedding"}), callable],
-        "init": [StrOptions({"aligned", "identity"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        "prior": PRIOR,
+        "init": INIT,
     }
 
     def __init__(
@@ -233,66 +194,17 @@ class EEIMVC(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> EEIMVC:
-        """Cluster the instances.
+    def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> Fused:
+        return eeimvc(
+            bases,
+            self.observed_,
+            self.prior_,
+            regularization=self.regularization,
+            init=self.init,
+            **self._sweeping,
+        )
 
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views; see :func:`consilience.check_views`. An absent instance is a row of NaN.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : (n_instances, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        rng = random_source(self.random_state)
-        with one_thread():
-            precise = isinstance(self.prior, str) and self.prior == "mkkm"
-            kernels = read_kernels(self, X, mask, rng, precise=precise)
-            bases = base_embeddings(kernels, self.n_clusters)
-            prior = read_prior(self.prior, kernels, bases)
-            result = eeimvc(
-                [base.h for base in bases],
-                self.observed_,
-                prior.h,
-                regularization=self.regularization,
-                init=self.init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            found = cluster_embedding(result.embedding, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._centers = found.centers[self._answer(found.labels)]
-        self._projections = [
-            (b * base.projection @ w + self.regularization * of_prior) @ result.leveling
-            for base, b, w, of_prior in zip(
-                bases, result.weights, result.rotations, prior.projections, strict=True
-            )
-        ]
-        self._kernels = [forget(kernel) for kernel in kernels]
-        self.embedding_ = result.embedding
-        self.weights_ = result.weights
-        self.rotations_ = result.rotations
-        self.imputed_ = result.imputed
-        self.prior_ = prior.h
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
-
-    def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """Clusters of new instances from whatever views they have.
-
-        Each view embeds the new rows by their similarities to the fitted ones; the embeddings are rotated,
-        weighed and added as learned, and the nearest centre is taken.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views of the new instances: a dict may leave views out, a list has None for them, and a row of
-            NaN is absent. With ``kernel="precomputed"``, similarities to the fitted instances.
-        mask : (n_new, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        return nearest(embed_new(self, X, mask), self._centers)
+    def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[Fused, list[np.ndarray]]:
+        result, projections = super()._fuse(kernels, rng)
+        white = whitening(result.consensus)  # rows of T become rows of H
+        return result, [projection @ white for projection in projections]

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.multiview._affinity import check_size, normalized_embedding, squared_distances
-from consilience.multiview._factors import Matrix, nonnegative_views, squared_error, squared_norm
-from consilience.multiview._views import ViewsMixin, cluster_rows, unit_rows
-from consilience.multiview.pvc import read_two_views, start_pvc
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.multiview._affinity import GraphMethod, normalized_embedding, squared_distances
+from consilience.multiview._factors import nonnegative_views, squared_error, squared_norm
+from consilience.multiview.base import ITERATIVE_PARAMETERS, N_NEIGHBORS
+from consilience.multiview.pvc import start_pvc
+from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.scaling import Matrix
+from consilience.multiview.sweeps import Progress, Sweeps
+from consilience.views import Views
 
 
 class IMGResult(NamedTuple):
     """What `img` learned."""
 
-    factor: np.ndarray  # P, instances x clusters
+    embedding: np.ndarray  # P, instances x clusters
     bases: list[np.ndarray]  # U_v, clusters x features
-    graph: np.ndarray  # A, rows on the simplex
+    affinity: np.ndarray  # A, rows on the simplex
     objective: np.ndarray
     n_iter: int
     converged: bool
@@ -39,7 +42,7 @@ def img(
     n_neighbors: int,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> IMGResult:
     r"""A factor of all instances that explains both views and is smooth on a graph learned with it.
 
@@ -51,27 +54,22 @@ def img(
     blocks is minimised exactly in turn, so the objective never rises. gamma_i is set at the start, such that
     every instance then has `n_neighbors` neighbours.
 
-    Symbols: X_v -> arrays[v], absent rows zero; P -> factor; U_v -> bases[v]; A -> graph; lambda -> ridge;
-    beta -> smoothness.
+    Symbols: X_v -> arrays[v], absent rows zero; P -> factor, the start, and embedding; U_v -> bases[v];
+    A -> affinity; lambda -> ridge; beta -> smoothness.
     Cost: all pairs of instances x clusters for each product with the graph, some tens a sweep.
     """
     p = factor
     seen = observed.astype(float)
     gamma = _spread(p, smoothness, n_neighbors)
     energy = sum(squared_norm(x) for x in arrays)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         us = [_update_basis(x, p * seen[:, [v]], ridge) for v, x in enumerate(arrays)]
         a = _update_graph(p, smoothness / (4.0 * gamma))
         p = _update_factor(arrays, seen, p, us, a, smoothness)
-        objective.append(_objective(arrays, seen, p, us, a, ridge, smoothness, gamma))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if iteration and objective[-2] - objective[-1] <= tol * energy:
-            converged = True
-            break
-    return IMGResult(p, us, a, np.array(objective), iteration + 1, converged)
+        before, now = sweeps.add(_objective(arrays, seen, p, us, a, ridge, smoothness, gamma))
+        sweeps.converged = before - now <= tol * energy
+    return IMGResult(p, us, a, *sweeps.outcome)
 
 
 def _spread(p: np.ndarray, smoothness: float, n_neighbors: int) -> np.ndarray:
@@ -163,7 +161,7 @@ def _objective(
     return total
 
 
-class IMG(ViewsMixin, BaseEstimator):
+class IMG(GraphMethod):
     """Incomplete multi-modal grouping, for two views with rows absent in either.
 
     Learns a common factor of the instances and a graph on it together, so that instances of different views
@@ -193,20 +191,14 @@ class IMG(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     affinity_ : ndarray of shape (n_instances, n_instances)
         The learned graph, rows of sum one.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The common factor.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never rises.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -214,8 +206,8 @@ class IMG(ViewsMixin, BaseEstimator):
     is minimised block by block instead of by a splitting method with a growing penalty; the graph is exactly
     on the simplex, where theirs is clipped once, and its evenness is set by a number of neighbours instead of
     a weight that depends on the scale of the data (at their value most instances have a single neighbour);
-    bases use all instances of a view, not only the common
-    ones; an instance is not its own neighbour, which would be free. One view alone is allowed.
+    bases use all instances of a view, not only the common ones; an instance is not its own neighbour, which
+    would be free. One view alone is allowed.
 
     References
     ----------
@@ -231,16 +223,20 @@ class IMG(ViewsMixin, BaseEstimator):
     (200, 200)
     """
 
+    about = About(
+        use="two views, the graph itself is of interest",
+        avoid="three views",
+        cost="some tens of products of all pairs a sweep",
+        paper="Zhao, Liu, Fu: Incomplete Multi-modal Visual Data Grouping. IJCAI, 2016.",
+    )
+
+    max_views = 2
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **ITERATIVE_PARAMETERS,
         "ridge": [Interval(Real, 0, None, closed="neither")],
         "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        "n_neighbors": N_NEIGHBORS,
     }
 
     def __init__(
@@ -266,46 +262,19 @@ class IMG(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> IMG:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, at most two, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        read_two_views(views, "IMG")
-        check_size(views.n_instances, "IMG")
-        rng = random_source(self.random_state)
+    def _solve(self, views: Views, rng: np.random.RandomState) -> IMGResult:
         arrays = nonnegative_views(views, unit_rows=False)
-        n_neighbors = max(3, round(0.5 * views.n_instances / self.n_clusters))
-        if not isinstance(self.n_neighbors, str):
-            n_neighbors = int(self.n_neighbors)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            factor, _ = start_pvc(arrays, views.observed, self.n_clusters, rng)
-            result = img(
-                arrays,
-                views.observed,
-                factor,
-                ridge=self.ridge,
-                smoothness=self.smoothness,
-                n_neighbors=n_neighbors,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            _, vectors = normalized_embedding(0.5 * (result.graph + result.graph.T), self.n_clusters)
-            found = cluster_rows(unit_rows(vectors), self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._answer(found.labels)
-        self.affinity_ = result.graph
-        self.embedding_ = result.factor
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+        half = max(3, round(0.5 * views.n_instances / self.n_clusters))
+        return img(
+            arrays,
+            views.observed,
+            start_pvc(arrays, views.observed, self.n_clusters, rng)[0],
+            ridge=self.ridge,
+            smoothness=self.smoothness,
+            n_neighbors=half if isinstance(self.n_neighbors, str) else int(self.n_neighbors),
+            **self._sweeping,
+        )
+
+    def _cluster(self, result: IMGResult, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        _, vectors = normalized_embedding(0.5 * (result.affinity + result.affinity.T), self.n_clusters)
+        return cluster_rows(unit_rows(vectors), self.n_clusters, n_init=self.n_init, rng=rng)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.core.kernels import forget
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.core.kernels import Kernel
 from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.multiview._kernels import (
-    FUNCTIONS,
-    KERNEL_CONSTRAINTS,
+from consilience.multiview._late import INIT, align, rotate, whitening
+from consilience.multiview.kernels import (
+    KERNEL_OR_EMBEDDING,
+    KERNEL_PARAMETERS,
+    KernelMethod,
     base_embeddings,
-    cluster_embedding,
-    embed_new,
-    nearest,
-    one_thread,
-    read_kernels,
 )
-from consilience.multiview._late import align, leveling
-from consilience.multiview._views import ViewsMixin, settled
+from consilience.multiview.sweeps import Progress, Sweeps, settled
 
 
 class LFIMVCResult(NamedTuple):
@@ -31,7 +27,7 @@ class LFIMVCResult(NamedTuple):
 
     embedding: np.ndarray  # H
     rotations: list[np.ndarray]  # W_p, per view
-    moved: list[np.ndarray]  # H_p, per view
+    imputed: list[np.ndarray]  # H_p, moved, per view
     objective: np.ndarray
     n_iter: int
     converged: bool
@@ -44,7 +40,7 @@ def lfimvc(
     init: str,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> LFIMVCResult:
     r"""Consensus of base embeddings, each of which may leave what its view said.
 
@@ -54,31 +50,26 @@ def lfimvc(
     over H and H_p with orthonormal columns and orthogonal W_p.
 
     Symbols: \hat H_p^(0) -> bases[p], zero on missing rows; lambda -> regularization; H -> embedding;
-    W_p -> rotations[p]; H_p -> moved[p].
+    W_p -> rotations[p]; H_p -> imputed[p].
     Cost: instances x views x clusters^2 a sweep.
     """
     m, k = len(bases), bases[0].shape[1]
     hs = list(bases)
     ws = align(hs, None, k) if init == "aligned" else [np.eye(k)] * m
     ones = np.ones(len(hs[0]))
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
-        h = orthonormalize(sum(base @ w for base, w in zip(hs, ws, strict=True)), ones)
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
+        h = orthonormalize(np.sum(rotate(hs, ws), axis=0), ones)
         ws = [polar_factor(base.T @ h) for base in hs]
         targets = [h @ w.T + regularization * base for w, base in zip(ws, bases, strict=True)]
         hs = [orthonormalize(target, ones) for target in targets]
         # tr(H^T H_p W_p) + lambda tr(H_p^T H_p0) of a view is tr(H_p^T target).
-        objective.append(sum(float(np.vdot(h_p, x)) for h_p, x in zip(hs, targets, strict=True)))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if settled(objective, tol):
-            converged = True
-            break
-    return LFIMVCResult(h, ws, hs, np.array(objective), iteration + 1, converged)
+        sweeps.add(sum(float(np.vdot(h_p, x)) for h_p, x in zip(hs, targets, strict=True)))
+        sweeps.converged = settled(sweeps.objective, tol)
+    return LFIMVCResult(h, ws, hs, *sweeps.outcome)
 
 
-class LFIMVC(ViewsMixin, BaseEstimator):
+class LFIMVC(KernelMethod):
     """Late fusion incomplete multi-view clustering: one consensus of the embeddings of all views.
 
     Like :class:`EEIMVC`, but the base embeddings may move as a whole, also where they were observed, and all
@@ -112,8 +103,6 @@ class LFIMVC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus embedding H, with orthonormal columns.
     rotations_ : list of ndarray
@@ -122,14 +111,8 @@ class LFIMVC(ViewsMixin, BaseEstimator):
         The embedding H_p of every view after it moved, for all instances.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    view_names_, index_, observed_
-        Names of the views, ids of the instances (or None), and which instance was present in which view.
-    n_features_in_ : int
-        Number of features of all views together.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -154,17 +137,21 @@ class LFIMVC(ViewsMixin, BaseEstimator):
     array([ True,  True,  True, False, False, False])
     """
 
+    about = About(
+        use="noisy single views",
+        avoid="what was observed is to stay",
+        cost="as EEIMVC",
+        paper="Liu et al.: Late Fusion Incomplete Multi-View Clustering. IEEE TPAMI, 2019.",
+        linear=True,
+    )
+
+    precise = False
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **KERNEL_PARAMETERS,
+        "kernel": KERNEL_OR_EMBEDDING,
         "regularization": [Interval(Real, 0, None, closed="left")],
-        **KERNEL_CONSTRAINTS,
-        "kernel": [StrOptions(FUNCTIONS | {"embedding"}), callable],
-        "init": [StrOptions({"aligned", "identity"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        "init": INIT,
     }
 
     def __init__(
@@ -192,59 +179,17 @@ class LFIMVC(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> LFIMVC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views; see :func:`consilience.check_views`. An absent instance is a row of NaN.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : (n_instances, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        rng = random_source(self.random_state)
-        with one_thread():
-            kernels = read_kernels(self, X, mask, rng, precise=False)
-            bases = base_embeddings(kernels, self.n_clusters)
-            result = lfimvc(
-                [base.h for base in bases],
-                regularization=self.regularization,
-                init=self.init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            found = cluster_embedding(result.embedding, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._centers = found.centers[self._answer(found.labels)]
-        combined = sum(base.h @ w for base, w in zip(bases, result.rotations, strict=True))
-        level = leveling(combined)
-        self._projections = [
-            base.projection @ w @ level for base, w in zip(bases, result.rotations, strict=True)
-        ]
-        self._kernels = [forget(kernel) for kernel in kernels]
-        self.embedding_ = result.embedding
-        self.rotations_ = result.rotations
-        self.imputed_ = result.moved
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
-
-    def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """Clusters of new instances from whatever views they have.
-
-        Each view embeds the new rows by their similarities to the fitted ones; the embeddings are rotated
-        and added as learned, and the nearest centre is taken.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views of the new instances: a dict may leave views out, a list has None for them, and a row of
-            NaN is absent. With ``kernel="precomputed"``, similarities to the fitted instances.
-        mask : (n_new, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        return nearest(embed_new(self, X, mask), self._centers)
+    def _fuse(
+        self, kernels: list[Kernel], rng: np.random.RandomState
+    ) -> tuple[LFIMVCResult, list[np.ndarray]]:
+        bases = base_embeddings(kernels, self.n_clusters)
+        hs = [base.h for base in bases]
+        result = lfimvc(
+            hs,
+            regularization=self.regularization,
+            init=self.init,
+            **self._sweeping,
+        )
+        white = whitening(np.sum(rotate(hs, result.rotations), axis=0))
+        parts = zip(bases, result.rotations, strict=True)
+        return result, [base.projection @ w @ white for base, w in parts]

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, fit_context, random_source
-from consilience.multiview._factors import Matrix, nonnegative_views, start_all
-from consilience.multiview._scaling import fill_with_mean
-from consilience.multiview._views import ViewsMixin, cluster_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.multiview._factors import FactorMethod, Factors, filled_views, start_all
+from consilience.multiview.base import ITERATIVE_PARAMETERS
+from consilience.multiview.scaling import Matrix
+from consilience.multiview.sweeps import Progress, Sweeps
+from consilience.views import Views
 
 # Steps of a view within a round, as in the authors' program.
 _INNER = 30
 _SMALL = 1e-12
-
-
-class MICResult(NamedTuple):
-    """What `mic` learned."""
-
-    consensus: np.ndarray  # U*
-    factors: list[np.ndarray]  # U_v, instances x clusters
-    bases: list[np.ndarray]  # V_v, features x clusters
-    objective: np.ndarray  # after every round
-    n_iter: int
-    converged: bool
 
 
 def mic(
@@ -41,8 +31,8 @@ def mic(
     beta: float,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
-) -> MICResult:
+    progress: Progress | None = None,
+) -> Factors:
     r"""Weighted nonnegative factorisation of every view, with a common factor and sparse rows.
 
     .. math::
@@ -50,7 +40,7 @@ def mic(
         + \beta \|U_v\|_{2,1}
 
     Symbols: X_v -> arrays[v], instances in rows, absent ones filled; W_v -> weights[:, v]; U_v -> factors[v];
-    V_v -> bases[v]; U* -> consensus.
+    V_v -> bases[v]; U* -> embedding.
 
     Columns of V_v are scaled to sum one after every step and the scale moved to U_v. That, and nothing else,
     can raise the objective.
@@ -59,19 +49,14 @@ def mic(
     """
     us, vs = list(factors), list(bases)
     squared = np.square(weights)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         consensus = _consensus(us, squared)
         for i, x in enumerate(arrays):
             us[i], vs[i] = _fit_view(x, squared[:, [i]], us[i], vs[i], consensus, alpha, beta)
-        objective.append(_objective(arrays, weights, us, vs, _consensus(us, squared), alpha, beta))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if iteration and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-2]):
-            converged = True
-            break
-    return MICResult(consensus, us, vs, np.array(objective), iteration + 1, converged)
+        before, now = sweeps.add(_objective(arrays, weights, us, vs, _consensus(us, squared), alpha, beta))
+        sweeps.converged = abs(before - now) <= tol * abs(before)
+    return Factors(consensus, us, vs, *sweeps.outcome)
 
 
 def _consensus(us: Sequence[np.ndarray], squared: np.ndarray) -> np.ndarray:
@@ -123,7 +108,7 @@ def _objective(
     return total
 
 
-class MIC(ViewsMixin, BaseEstimator):
+class MIC(FactorMethod):
     """Multiple incomplete views clustering: nonnegative factors of all views, drawn to a common one.
 
     Absent instances are filled with the mean of their view and count less the more there are of them. Use
@@ -152,20 +137,12 @@ class MIC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus factor.
     bases_ : list of ndarray of shape (n_features, n_clusters)
         The basis of every view, columns of sum one.
-    objective_ : ndarray of shape (n_iter,)
-        The objective after every round.
-    n_iter_ : int
-        Number of rounds.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -188,15 +165,19 @@ class MIC(ViewsMixin, BaseEstimator):
     (200, 2)
     """
 
+    about = About(
+        use="counts, few rows absent",
+        avoid="many rows absent",
+        cost="entries x clusters, 30 steps a round",
+        paper="Shao, He, Yu: Multiple Incomplete Views Clustering via Weighted NMF with L2,1 "
+        "Regularization. ECML PKDD, 2015.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **ITERATIVE_PARAMETERS,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -220,44 +201,13 @@ class MIC(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> MIC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        rng = random_source(self.random_state)
-        arrays = [
-            fill_with_mean(x, views.observed[:, v])
-            for v, x in enumerate(nonnegative_views(views, unit_rows=True))
-        ]
-        weights = np.where(views.observed, 1.0, views.observed.mean(axis=0))
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            factors, bases = start_all(arrays, self.n_clusters, rng)
-            result = mic(
-                arrays,
-                weights,
-                factors,
-                bases,
-                alpha=self.alpha,
-                beta=self.beta,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            found = cluster_rows(result.consensus, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._answer(found.labels)
-        self.embedding_ = result.consensus
-        self.bases_ = result.bases
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _solve(self, views: Views, rng: np.random.RandomState) -> Factors:
+        arrays = filled_views(views)
+        return mic(
+            arrays,
+            np.where(views.observed, 1.0, views.observed.mean(axis=0)),
+            *start_all(arrays, self.n_clusters, rng),
+            alpha=self.alpha,
+            beta=self.beta,
+            **self._sweeping,
+        )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._methods import About
+from consilience._sklearn import StrOptions
 from consilience.core.kernels import (
     Eigenpairs,
     Fill,
@@ -18,22 +17,12 @@ from consilience.core.kernels import (
     absent,
     as_matrix,
     complete_kernel,
-    forget,
     leading_eigenvectors,
     multiply,
     trace,
 )
-from consilience.multiview._kernels import (
-    KERNEL_CONSTRAINTS,
-    check_exact,
-    cluster_embedding,
-    embed_new,
-    extension,
-    nearest,
-    one_thread,
-    read_kernels,
-)
-from consilience.multiview._views import ViewsMixin, settled
+from consilience.multiview.kernels import KERNEL_PARAMETERS, KernelMethod, extension
+from consilience.multiview.sweeps import Progress, Sweeps, settled
 
 _RIDGE = 1e-3  # keeps the imputation of absent rows finite where the embedding lies in them alone
 _N_NEIGHBORS = 7
@@ -44,10 +33,21 @@ class MKKMResult(NamedTuple):
 
     found: Eigenpairs  # H and its eigenvalues in the sum of kernels
     mixture: np.ndarray  # the factors theta^2 of that sum, per view
+    fills: list[Fill | None]  # how absent rows followed from the others in it
     weights: np.ndarray  # theta, per view
     objective: np.ndarray
     n_iter: int
     converged: bool
+
+    @property
+    def embedding(self) -> np.ndarray:
+        """H."""
+        return self.found.vectors
+
+    def extend(self, kernels: Sequence[Kernel]) -> list[np.ndarray]:
+        """How each view continues H to new rows."""
+        parts = zip(self.mixture, kernels, self.fills, strict=True)
+        return [s * extension(kernel, self.found, fill) for s, kernel, fill in parts]
 
 
 def mkkm(
@@ -55,9 +55,10 @@ def mkkm(
     n_clusters: int,
     *,
     fills: Sequence[Fill | None] | None = None,
+    refill: bool = False,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> MKKMResult:
     r"""Embedding and weights of kernels in turn.
 
@@ -65,28 +66,33 @@ def mkkm(
         \min_{H, \theta} \; tr\bigl(\sum_p \theta_p^2 K_p (I - H H^T)\bigr) \quad
         s.t. \; H^T H = I, \; \theta \ge 0, \; \sum_p \theta_p = 1
 
+    With `refill`, absent rows are put where H explains them best after every step (MKKM-IK).
+
     Symbols: K_p -> kernels[p], completed by fills[p]; H -> found.vectors; theta -> weights.
     Cost: some tens of products of every kernel with n_clusters + 4 vectors a sweep.
     """
     m = len(kernels)
     fills = [None] * m if fills is None else list(fills)
-    traces = np.array([trace(kernel, fill) for kernel, fill in zip(kernels, fills, strict=True)])
+    traces = _traces(kernels, fills)
     theta = np.full(m, 1.0 / m)
-    objective: list[float] = []
-    start, converged = None, False
-    for iteration in range(max_iter):
-        mixture = theta**2
-        found = leading_eigenvectors(kernels, n_clusters, weights=mixture, fills=fills, start=start)
+    start = None
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
+        mixture, used = theta**2, fills
+        found = leading_eigenvectors(kernels, n_clusters, weights=mixture, fills=used, start=start)
         start = found.vectors
+        if refill:
+            fills = fill_absent(kernels, found.vectors)
+            traces = _traces(kernels, fills)
         residuals = unexplained(kernels, fills, traces, found.vectors)
         theta = update_weights(residuals, traces)
-        objective.append(float(theta**2 @ residuals))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if settled(objective, tol):
-            converged = True
-            break
-    return MKKMResult(found, mixture, theta, np.array(objective), iteration + 1, converged)
+        sweeps.add(float(theta**2 @ residuals))
+        sweeps.converged = settled(sweeps.objective, tol)
+    return MKKMResult(found, mixture, used, theta, *sweeps.outcome)
+
+
+def _traces(kernels: Sequence[Kernel], fills: Sequence[Fill | None]) -> np.ndarray:
+    return np.array([trace(kernel, fill) for kernel, fill in zip(kernels, fills, strict=True)])
 
 
 def unexplained(
@@ -176,7 +182,7 @@ def impute(
     return list(kernels), [None] * m
 
 
-class MKKM(ViewsMixin, BaseEstimator):
+class MKKM(KernelMethod):
     """Multiple kernel k-means: cluster by one weighted sum of the kernels of all views.
 
     Rows that a view lacks are imputed first, in one of four ways. It is the classic that the late-fusion
@@ -210,22 +216,14 @@ class MKKM(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The embedding H, with orthonormal columns.
     weights_ : ndarray of shape (n_views,)
         The weight theta of every view; they sum to one.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never grows.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    view_names_, index_, observed_
-        Names of the views, ids of the instances (or None), and which instance was present in which view.
-    n_features_in_ : int
-        Number of features of all views together.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -250,15 +248,17 @@ class MKKM(ViewsMixin, BaseEstimator):
     array([ True,  True,  True, False, False, False])
     """
 
+    about = About(
+        use="baseline of the kernel methods",
+        avoid="for work",
+        cost="products with every kernel a sweep",
+        paper="Huang, Chuang, Chen: Multiple Kernel Fuzzy Clustering. IEEE TFS, 2012.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **KERNEL_PARAMETERS,
         "imputation": [StrOptions({"zero", "mean", "knn", "alignment"})],
-        **KERNEL_CONSTRAINTS,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -284,60 +284,14 @@ class MKKM(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> MKKM:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views; see :func:`consilience.check_views`. An absent instance is a row of NaN.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : (n_instances, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        rng = random_source(self.random_state)
-        with one_thread():
-            kernels = read_kernels(self, X, mask, rng)
-            if self.imputation == "knn":
-                check_exact(self, kernels[0].n, "imputation='knn'")
-            completed, fills = impute(kernels, self.n_clusters, self.imputation)
-            result = mkkm(
-                completed,
-                self.n_clusters,
-                fills=fills,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            h = result.found.vectors
-            clusters = cluster_embedding(h, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._centers = clusters.centers[self._answer(clusters.labels)]
-        self._projections = [
-            s * extension(kernel, result.found, fill)
-            for s, kernel, fill in zip(result.mixture, kernels, fills, strict=True)
-        ]
-        self._kernels = [forget(kernel) for kernel in kernels]
-        self.embedding_ = h
-        self.weights_ = result.weights
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
-
-    def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """Clusters of new instances from whatever views they have.
-
-        The eigenvectors are continued to the new rows by their similarities to the fitted ones, and the
-        nearest centre is taken.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views of the new instances: a dict may leave views out, a list has None for them, and a row of
-            NaN is absent. With ``kernel="precomputed"``, similarities to the fitted instances.
-        mask : (n_new, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        return nearest(embed_new(self, X, mask), self._centers)
+    def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[MKKMResult, list[np.ndarray]]:
+        if self.imputation == "knn":
+            self._check_pairs(kernels[0].n, "imputation='knn'")
+        completed, fills = impute(kernels, self.n_clusters, self.imputation)
+        result = mkkm(
+            completed,
+            self.n_clusters,
+            fills=fills,
+            **self._sweeping,
+        )
+        return result, result.extend(kernels)

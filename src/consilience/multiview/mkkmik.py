@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from consilience._sklearn import Interval, fit_context, random_source
-from consilience.core.kernels import Fill, Kernel, forget, leading_eigenvectors, trace
-from consilience.multiview._kernels import (
-    KERNEL_CONSTRAINTS,
-    cluster_embedding,
-    embed_new,
-    extension,
-    nearest,
-    one_thread,
-    read_kernels,
-)
-from consilience.multiview._views import ViewsMixin, settled
-from consilience.multiview.mkkm import MKKMResult, fill_absent, unexplained, update_weights
+from consilience._methods import About
+from consilience.core.kernels import Kernel
+from consilience.multiview.kernels import KERNEL_PARAMETERS, KernelMethod
+from consilience.multiview.mkkm import MKKMResult, mkkm
+from consilience.multiview.sweeps import Progress
 
 
 def mkkmik(
@@ -30,9 +20,9 @@ def mkkmik(
     *,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
-) -> tuple[MKKMResult, list[Fill | None]]:
-    r"""Embedding, weights and absent rows of kernels in turn; also how those rows followed from the others.
+    progress: Progress | None = None,
+) -> MKKMResult:
+    r"""Embedding, weights and absent rows of kernels in turn.
 
     .. math::
         \min_{H, \theta, K_p} \; tr\bigl(\sum_p \theta_p^2 K_p (I - H H^T)\bigr) \quad
@@ -40,33 +30,14 @@ def mkkmik(
 
     where the similarities of observed rows stay. Absent rows start at zero.
 
-    Symbols: K_p -> kernels[p], completed by the fills; H -> found.vectors; theta -> weights.
+    Symbols: K_p -> kernels[p], completed by fills[p]; H -> found.vectors; theta -> weights.
     Cost: some tens of products of every kernel with n_clusters + 4 vectors a sweep; the imputed rows are
     never written out (the published form inverts and stores n x n matrices).
     """
-    m = len(kernels)
-    fills: list[Fill | None] = [None] * m
-    theta = np.full(m, 1.0 / m)
-    objective: list[float] = []
-    start, converged = None, False
-    for iteration in range(max_iter):
-        mixture, used = theta**2, fills
-        found = leading_eigenvectors(kernels, n_clusters, weights=mixture, fills=used, start=start)
-        start = found.vectors
-        fills = fill_absent(kernels, found.vectors)
-        traces = np.array([trace(kernel, fill) for kernel, fill in zip(kernels, fills, strict=True)])
-        residuals = unexplained(kernels, fills, traces, found.vectors)
-        theta = update_weights(residuals, traces)
-        objective.append(float(theta**2 @ residuals))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if settled(objective, tol):
-            converged = True
-            break
-    return MKKMResult(found, mixture, theta, np.array(objective), iteration + 1, converged), used
+    return mkkm(kernels, n_clusters, refill=True, max_iter=max_iter, tol=tol, progress=progress)
 
 
-class MKKMIK(ViewsMixin, BaseEstimator):
+class MKKMIK(KernelMethod):
     """Multiple kernel k-means with incomplete kernels: absent rows are imputed while clustering.
 
     It alternates between the embedding of a weighted sum of kernels, the weights, and the similarities of
@@ -95,22 +66,12 @@ class MKKMIK(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The embedding H, with orthonormal columns.
     weights_ : ndarray of shape (n_views,)
         The weight theta of every view; they sum to one.
-    objective_ : ndarray of shape (n_iter,)
-        The objective after every sweep.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    view_names_, index_, observed_
-        Names of the views, ids of the instances (or None), and which instance was present in which view.
-    n_features_in_ : int
-        Number of features of all views together.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -135,15 +96,15 @@ class MKKMIK(ViewsMixin, BaseEstimator):
     array([ True,  True,  True, False, False, False])
     """
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        **KERNEL_CONSTRAINTS,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-    }
+    about = About(
+        use="one kernel over all instances",
+        avoid="for work",
+        cost="products with every kernel a sweep",
+        paper="Liu et al.: Multiple Kernel k-Means with Incomplete Kernels. AAAI, 2017.",
+        linear=True,
+    )
+
+    _parameter_constraints = KERNEL_PARAMETERS
 
     def __init__(
         self,
@@ -166,56 +127,6 @@ class MKKMIK(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> MKKMIK:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views; see :func:`consilience.check_views`. An absent instance is a row of NaN.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : (n_instances, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        rng = random_source(self.random_state)
-        with one_thread():
-            kernels = read_kernels(self, X, mask, rng)
-            result, fills = mkkmik(
-                kernels,
-                self.n_clusters,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            h = result.found.vectors
-            clusters = cluster_embedding(h, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._centers = clusters.centers[self._answer(clusters.labels)]
-        self._projections = [
-            s * extension(kernel, result.found, fill)
-            for s, kernel, fill in zip(result.mixture, kernels, fills, strict=True)
-        ]
-        self._kernels = [forget(kernel) for kernel in kernels]
-        self.embedding_ = h
-        self.weights_ = result.weights
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
-
-    def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """Clusters of new instances from whatever views they have.
-
-        The eigenvectors are continued to the new rows by their similarities to the fitted ones, and the
-        nearest centre is taken.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views of the new instances: a dict may leave views out, a list has None for them, and a row of
-            NaN is absent. With ``kernel="precomputed"``, similarities to the fitted instances.
-        mask : (n_new, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        return nearest(embed_new(self, X, mask), self._centers)
+    def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[MKKMResult, list[np.ndarray]]:
+        result = mkkmik(kernels, self.n_clusters, **self._sweeping)
+        return result, result.extend(kernels)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, fit_context, random_source
-from consilience.multiview._factors import Matrix, nonnegative_views, squared_error, squared_norm, start_all
-from consilience.multiview._scaling import fill_with_mean
-from consilience.multiview._views import ViewsMixin, cluster_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.multiview._factors import (
+    FactorMethod,
+    Factors,
+    filled_views,
+    squared_error,
+    squared_norm,
+    start_all,
+)
+from consilience.multiview.base import ITERATIVE_PARAMETERS
+from consilience.multiview.scaling import Matrix
+from consilience.multiview.sweeps import Progress, Sweeps
+from consilience.views import Views
 
 # Steps of a view within a round, as in the authors' program.
 _INNER = 100
 _SMALL = 1e-16
-
-
-class MultiNMFResult(NamedTuple):
-    """What `multinmf` learned."""
-
-    consensus: np.ndarray  # V*
-    factors: list[np.ndarray]  # V_v, instances x clusters
-    bases: list[np.ndarray]  # U_v, features x clusters, columns of sum one
-    objective: np.ndarray
-    n_iter: int
-    converged: bool
 
 
 def multinmf(
@@ -39,8 +36,8 @@ def multinmf(
     weight: float,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
-) -> MultiNMFResult:
+    progress: Progress | None = None,
+) -> Factors:
     r"""Nonnegative factors of every view, drawn to their mean.
 
     .. math::
@@ -50,7 +47,7 @@ def multinmf(
     After every step the columns of U_v are scaled to sum one and the scale moved to V_v, so that Q_v = I.
     That can raise the objective.
 
-    Symbols: X_v -> arrays[v], instances in rows; V_v -> factors[v]; U_v -> bases[v]; V* -> consensus;
+    Symbols: X_v -> arrays[v], instances in rows; V_v -> factors[v]; U_v -> bases[v]; V* -> embedding;
     lambda -> weight.
     Cost: entries of the views x clusters for each step; 100 steps a view and round.
     """
@@ -60,26 +57,21 @@ def multinmf(
         vs.append(factor * sums)
         us.append(basis / sums)
     energy = sum(squared_norm(x) for x in arrays)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         consensus = np.asarray(np.mean(vs, axis=0))
         for i, x in enumerate(arrays):
             vs[i], us[i] = _fit_view(x, vs[i], us[i], consensus, weight)
         consensus = np.asarray(np.mean(vs, axis=0))
-        objective.append(
+        before, now = sweeps.add(
             sum(
                 squared_error(x, v, u) + weight * float(np.square(v - consensus).sum())
                 for x, v, u in zip(arrays, vs, us, strict=True)
             )
         )
-        if progress:
-            progress(iteration + 1, objective[-1])
         # Relative to the data, not to the objective, which is zero where the factors fit exactly.
-        if iteration and abs(objective[-2] - objective[-1]) <= tol * energy:
-            converged = True
-            break
-    return MultiNMFResult(consensus, vs, us, np.array(objective), iteration + 1, converged)
+        sweeps.converged = abs(before - now) <= tol * energy
+    return Factors(consensus, vs, us, *sweeps.outcome)
 
 
 def _fit_view(
@@ -96,7 +88,7 @@ def _fit_view(
     return v, u
 
 
-class MultiNMF(ViewsMixin, BaseEstimator):
+class MultiNMF(FactorMethod):
     """Joint nonnegative factorisation of several views.
 
     A method for complete views: absent rows are filled with the mean of their view first, and what is filled
@@ -122,20 +114,14 @@ class MultiNMF(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The mean factor.
     bases_ : list of ndarray of shape (n_features, n_clusters)
         The basis of every view, columns of sum one.
     objective_ : ndarray of shape (n_iter,)
         The objective after every round. Not monotone: scales move between factors.
-    n_iter_ : int
-        Number of rounds.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -159,14 +145,18 @@ class MultiNMF(ViewsMixin, BaseEstimator):
     (200, 2)
     """
 
+    about = About(
+        use="complete nonnegative views",
+        avoid="rows absent",
+        cost="entries x clusters, 100 steps a round",
+        paper="Liu, Wang, Gao, Han: Multi-View Clustering via Joint Nonnegative Matrix Factorization. "
+        "SDM, 2013.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **ITERATIVE_PARAMETERS,
         "weight": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -188,41 +178,11 @@ class MultiNMF(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> MultiNMF:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        rng = random_source(self.random_state)
-        arrays = []
-        for v, x in enumerate(nonnegative_views(views, unit_rows=True)):
-            filled = fill_with_mean(x, views.observed[:, v])
-            arrays.append(filled * (views.n_instances / (filled.sum() or 1.0)))
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            factors, bases = start_all(arrays, self.n_clusters, rng)
-            result = multinmf(
-                arrays,
-                factors,
-                bases,
-                weight=self.weight,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            found = cluster_rows(result.consensus, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._answer(found.labels)
-        self.embedding_ = result.consensus
-        self.bases_ = result.bases
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _solve(self, views: Views, rng: np.random.RandomState) -> Factors:
+        arrays = [x * (views.n_instances / (x.sum() or 1.0)) for x in filled_views(views)]
+        return multinmf(
+            arrays,
+            *start_all(arrays, self.n_clusters, rng),
+            weight=self.weight,
+            **self._sweeping,
+        )

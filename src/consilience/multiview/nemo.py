@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.core.discretize import fill_empty_clusters, spectral_rotation
+from consilience._methods import About
 from consilience.multiview._affinity import (
-    Matrix,
+    Cut,
+    GraphMethod,
     average_over_views,
-    check_size,
+    cut_by_rotation,
     nearest_only,
-    normalized_embedding,
     scaled_kernel,
     squared_distances,
 )
-from consilience.multiview._scaling import learn_scalings, scale_views
-from consilience.multiview._views import ViewsMixin, unit_rows
+from consilience.multiview.base import COMMON_PARAMETERS, N_NEIGHBORS, NORMALIZE
+from consilience.multiview.scaling import Matrix, normalized_views
+from consilience.views import Views
 
 # By the authors' program: a neighbourhood is this share of the instances of a view.
 _SHARE = 6
-
-
-class NEMOResult(NamedTuple):
-    """What `nemo` learned."""
-
-    labels: np.ndarray
-    embedding: np.ndarray
-    similarity: np.ndarray  # S
-    eigenvalues: np.ndarray
 
 
 def nemo(
@@ -45,7 +33,7 @@ def nemo(
     n_neighbors: int | None,
     n_init: int,
     rng: np.random.RandomState,
-) -> NEMOResult:
+) -> Cut:
     r"""Spectral clustering of relative similarities.
 
     .. math::
@@ -56,7 +44,7 @@ def nemo(
     that have both. A pair that no view has gets the mean of all others.
 
     Symbols: W -> `scaled_kernel`; R -> `nearest_only`; N_v -> the n_neighbors nearest (None: a
-    sixth of the instances of the view); S -> similarity.
+    sixth of the instances of the view); S -> affinity.
 
     Cost: all pairs of instances for each view, and one dense eigenproblem.
     """
@@ -68,15 +56,10 @@ def nemo(
         return r + r.T
 
     similarity = average_over_views(map(relative, range(len(arrays))), observed, fill_with_mean=True)
-    values, vectors = normalized_embedding(similarity, n_clusters)
-    found = spectral_rotation(vectors, np.ones(len(vectors)), n_init=n_init, rng=rng)
-    scores = unit_rows(vectors) @ found.rotation
-    fit = scores[np.arange(len(scores)), found.labels]
-    labels = fill_empty_clusters(found.labels, fit, n_clusters)
-    return NEMOResult(labels, vectors, similarity, values)
+    return cut_by_rotation(similarity, n_clusters, n_init=n_init, rng=rng)
 
 
-class NEMO(ViewsMixin, BaseEstimator):
+class NEMO(GraphMethod):
     """Neighbourhood-based multi-view clustering: any number of views, rows absent here and there.
 
     In each view an instance is compared with its neighbourhood only, so that views of any scale and density
@@ -99,18 +82,14 @@ class NEMO(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     affinity_ : ndarray of shape (n_instances, n_instances)
         The averaged relative similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Their eigenvalues.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -134,12 +113,18 @@ class NEMO(ViewsMixin, BaseEstimator):
     (200, 200)
     """
 
+    about = About(
+        use="up to some thousand instances",
+        avoid="many rows absent",
+        cost="all pairs a view, one eigenproblem",
+        paper="Rappoport, Shamir: NEMO: cancer subtyping by integration of partial multi-omic data. "
+        "Bioinformatics, 2019.",
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "normalize": [StrOptions({"auto", "standard", "tfidf", "l2"}), None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        **COMMON_PARAMETERS,
+        "n_neighbors": N_NEIGHBORS,
+        "normalize": NORMALIZE,
     }
 
     def __init__(
@@ -157,32 +142,12 @@ class NEMO(ViewsMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> NEMO:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        check_size(views.n_instances, "NEMO")
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = nemo(
-                scale_views(views, learn_scalings(views, self.normalize)),
-                views.observed,
-                self.n_clusters,
-                n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
-                n_init=self.n_init,
-                rng=random_source(self.random_state),
-            )
-        self._answer(result.labels)
-        self.affinity_ = result.similarity
-        self.embedding_ = result.embedding
-        self.eigenvalues_ = result.eigenvalues
-        return self
+    def _solve(self, views: Views, rng: np.random.RandomState) -> Cut:
+        return nemo(
+            normalized_views(views, self.normalize),
+            views.observed,
+            self.n_clusters,
+            n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
+            n_init=self.n_init,
+            rng=rng,
+        )

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._methods import About
+from consilience._sklearn import Interval
 from consilience.core.discretize import fill_empty_clusters, label_sums
-from consilience.core.kernels import forget
 from consilience.core.stiefel import polar_factor
-from consilience.multiview._kernels import (
-    FUNCTIONS,
-    KERNEL_CONSTRAINTS,
-    base_embeddings,
-    cluster_embedding,
-    embed_new,
-    one_thread,
-    read_kernels,
-)
-from consilience.multiview._late import align, combine, common_directions, impute, read_prior, rotate, weigh
-from consilience.multiview._views import ViewsMixin, settled
+from consilience.multiview._late import INIT, PRIOR, LateFusion, common_directions, fuse_embeddings
+from consilience.multiview.kernels import KERNEL_OR_EMBEDDING, KERNEL_PARAMETERS, cluster_embedding
+from consilience.multiview.sweeps import Progress
+from consilience.views import Views
 
 
 class OSLFIMVCResult(NamedTuple):
@@ -31,10 +23,10 @@ class OSLFIMVCResult(NamedTuple):
 
     labels: np.ndarray  # Y
     centers: np.ndarray  # C, orthogonal
+    embedding: np.ndarray  # T, the consensus
     weights: np.ndarray  # beta, per view
     rotations: list[np.ndarray]  # W_p, per view
     imputed: list[np.ndarray]  # H_p with the missing rows filled in, per view
-    consensus: np.ndarray  # T
     objective: np.ndarray
     n_iter: int
     converged: bool
@@ -50,7 +42,7 @@ def oslfimvc(
     init: str,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> OSLFIMVCResult:
     r"""Labels of a consensus of base embeddings, learned together with it.
 
@@ -64,36 +56,40 @@ def oslfimvc(
     C -> centers; beta -> weights; W_p -> rotations[p].
     Cost: instances x views x clusters^2 a sweep.
     """
-    k, m = bases[0].shape[1], len(bases)
-    hs = [h.copy() for h in bases]
-    missing = [np.flatnonzero(~observed[:, p]) for p in range(m)]
-    beta = np.full(m, 1.0 / np.sqrt(m))
-    ws = align(hs, prior, k) if init == "aligned" else [np.eye(k)] * m
-    t = combine(rotate(hs, ws), beta, prior, regularization)
-    ones = np.ones(len(t))
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    k, ones = len(centers), np.ones(len(observed))
+    labels = np.empty(len(observed), dtype=np.intp)
+
+    def place(t: np.ndarray) -> np.ndarray:
+        nonlocal labels, centers
         labels = (t @ centers.T).argmax(axis=1)
         centers = polar_factor(label_sums(t, ones, labels, k))
-        h = centers[labels]  # Y C
-        ws = [polar_factor(base.T @ h) for base in hs]
-        for base, w, rows in zip(hs, ws, missing, strict=True):
-            if len(rows):
-                base[rows] = impute(h[rows] @ w.T)
-        turned = rotate(hs, ws)
-        beta = weigh(h, turned)
-        t = combine(turned, beta, prior, regularization)
-        objective.append(float(np.einsum("pd,pd->", h, t)))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if settled(objective, tol):
-            converged = True
-            break
-    return OSLFIMVCResult(labels, centers, beta, ws, hs, t, np.array(objective), iteration + 1, converged)
+        return centers[labels]  # Y C
+
+    fused = fuse_embeddings(
+        bases,
+        observed,
+        prior,
+        place,
+        regularization=regularization,
+        init=init,
+        max_iter=max_iter,
+        tol=tol,
+        progress=progress,
+    )
+    return OSLFIMVCResult(
+        labels,
+        centers,
+        fused.consensus,
+        fused.weights,
+        fused.rotations,
+        fused.imputed,
+        fused.objective,
+        fused.n_iter,
+        fused.converged,
+    )
 
 
-class OSLFIMVC(ViewsMixin, BaseEstimator):
+class OSLFIMVC(LateFusion):
     """One-stage late fusion incomplete multi-view clustering: the clusters themselves are fused.
 
     Like :class:`EEIMVC`, but labels are learned together with the consensus instead of by k-means at the
@@ -129,8 +125,6 @@ class OSLFIMVC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus T that the labels are read from.
     centers_ : ndarray of shape (n_clusters, n_clusters)
@@ -145,14 +139,8 @@ class OSLFIMVC(ViewsMixin, BaseEstimator):
         The prior H_0.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    view_names_, index_, observed_
-        Names of the views, ids of the instances (or None), and which instance was present in which view.
-    n_features_in_ : int
-        Number of features of all views together.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -178,18 +166,21 @@ class OSLFIMVC(ViewsMixin, BaseEstimator):
     array([ True,  True,  True, False, False, False])
     """
 
+    about = About(
+        use="labels inside the objective",
+        avoid="unequal clusters",
+        cost="as EEIMVC",
+        paper="Zhang et al.: One-Stage Incomplete Multi-view Clustering via Late Fusion. ACM "
+        "Multimedia, 2021.",
+        linear=True,
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **KERNEL_PARAMETERS,
+        "kernel": KERNEL_OR_EMBEDDING,
         "regularization": [Interval(Real, 0, None, closed="left")],
-        "prior": [StrOptions({"imputed", "average", "mkkm"}), "array-like", None],
-        **KERNEL_CONSTRAINTS,
-        "kernel": [StrOptions(FUNCTIONS | {"embedding"}), callable],
-        "init": [StrOptions({"aligned", "identity"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        "prior": PRIOR,
+        "init": INIT,
     }
 
     def __init__(
@@ -219,71 +210,26 @@ class OSLFIMVC(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> OSLFIMVC:
-        """Cluster the instances.
+    def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> OSLFIMVCResult:
+        first = common_directions(bases, self.n_clusters) if self.prior_ is None else self.prior_
+        start = cluster_embedding(first, self.n_clusters, n_init=self.n_init, rng=rng)
+        return oslfimvc(
+            bases,
+            self.observed_,
+            self.prior_,
+            polar_factor(start.centers),
+            regularization=self.regularization,
+            init=self.init,
+            **self._sweeping,
+        )
 
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views; see :func:`consilience.check_views`. An absent instance is a row of NaN.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : (n_instances, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        rng = random_source(self.random_state)
-        with one_thread():
-            precise = isinstance(self.prior, str) and self.prior == "mkkm"
-            kernels = read_kernels(self, X, mask, rng, precise=precise)
-            bases = base_embeddings(kernels, self.n_clusters)
-            prior = read_prior(self.prior, kernels, bases)
-            hs = [base.h for base in bases]
-            first = common_directions(hs, self.n_clusters) if prior.h is None else prior.h
-            start = cluster_embedding(first, self.n_clusters, n_init=self.n_init, rng=rng)
-            result = oslfimvc(
-                hs,
-                self.observed_,
-                prior.h,
-                polar_factor(start.centers),
-                regularization=self.regularization,
-                init=self.init,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-        self._check_converged(result.converged, self.max_iter)
-        fit = np.einsum("pd,pd->p", result.consensus, result.centers[result.labels])
-        order = self._answer(fill_empty_clusters(result.labels, fit, self.n_clusters))
-        self._projections = [
-            b * base.projection @ w + self.regularization * of_prior
-            for base, b, w, of_prior in zip(
-                bases, result.weights, result.rotations, prior.projections, strict=True
-            )
-        ]
-        self._kernels = [forget(kernel) for kernel in kernels]
-        self.embedding_ = result.consensus
-        self.centers_ = result.centers[order]
-        self.weights_ = result.weights
-        self.rotations_ = result.rotations
-        self.imputed_ = result.imputed
-        self.prior_ = prior.h
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+    def _cluster(self, result: OSLFIMVCResult, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        fit = np.einsum("pd,pd->p", result.embedding, result.centers[result.labels])
+        return fill_empty_clusters(result.labels, fit, self.n_clusters), result.centers
 
-    def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """Clusters of new instances from whatever views they have.
+    def _learn(self, result: OSLFIMVCResult, views: Views, order: np.ndarray) -> None:
+        super()._learn(result, views, order)
+        self.centers_ = self._centers
 
-        Each view embeds the new rows by their similarities to the fitted ones; the embeddings are rotated,
-        weighed and added as learned, and the cluster of the nearest direction is taken.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, or one table
-            The views of the new instances: a dict may leave views out, a list has None for them, and a row of
-            NaN is absent. With ``kernel="precomputed"``, similarities to the fitted instances.
-        mask : (n_new, n_views) array of bool, default=None
-            False where the instance is absent from the view.
-        """
-        return (embed_new(self, X, mask) @ self.centers_.T).argmax(axis=1)
+    def _nearest(self, h: np.ndarray) -> np.ndarray:
+        return (h @ self.centers_.T).argmax(axis=1)

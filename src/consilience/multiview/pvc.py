@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, fit_context, random_source
-from consilience.multiview._factors import Matrix, nonnegative_views, squared_error, start_factors
-from consilience.multiview._views import ViewsMixin, cluster_rows, unit_rows
+from consilience._methods import About
+from consilience._sklearn import Interval
+from consilience.multiview._factors import FactorMethod, nonnegative_views, squared_error, start_factors
+from consilience.multiview.base import ITERATIVE_PARAMETERS
+from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.scaling import Matrix
+from consilience.multiview.sweeps import Progress, Sweeps
 from consilience.views import Views
 
 # Passes over the columns of a block before the next block has its turn.
@@ -22,7 +24,7 @@ _PASSES = 5
 class PVCResult(NamedTuple):
     """What `pvc` learned."""
 
-    factor: np.ndarray  # P, instances x clusters
+    embedding: np.ndarray  # P, instances x clusters
     bases: list[np.ndarray]  # U_v, clusters x features, rows of norm one at most
     objective: np.ndarray
     n_iter: int
@@ -38,7 +40,7 @@ def pvc(
     sparsity: float,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> PVCResult:
     r"""One nonnegative factor for the instances of both views, sparse, and a basis for each view.
 
@@ -48,24 +50,22 @@ def pvc(
 
     P_v are the rows of P of the instances that view v has: common instances have one row for both views.
 
-    Symbols: X_v -> arrays[v], absent rows zero; P -> factor; U_v -> bases[v]; lambda -> sparsity.
+    Symbols: X_v -> arrays[v], absent rows zero; P -> factor, the start, and embedding; U_v -> bases[v];
+    lambda -> sparsity.
     Every column of a block is solved exactly, so the objective never rises.
     Cost: entries of the views x clusters for each sweep.
     """
     p, us = factor.copy(), [basis.copy() for basis in bases]
     seen = observed.astype(float)
-    objective = [_objective(arrays, seen, p, us, sparsity)]
-    converged = False
-    for iteration in range(max_iter):
+    first = before = _objective(arrays, seen, p, us, sparsity)
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         us = [_update_basis(x, p * seen[:, [v]], u) for v, (x, u) in enumerate(zip(arrays, us, strict=True))]
         p = _update_factor(arrays, seen, p, us, sparsity)
-        objective.append(_objective(arrays, seen, p, us, sparsity))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if objective[-2] - objective[-1] <= tol * objective[0]:
-            converged = True
-            break
-    return PVCResult(p, us, np.array(objective[1:]), iteration + 1, converged)
+        _, now = sweeps.add(_objective(arrays, seen, p, us, sparsity))
+        sweeps.converged = before - now <= tol * first
+        before = now
+    return PVCResult(p, us, *sweeps.outcome)
 
 
 def _update_basis(x: Matrix, p: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -136,16 +136,7 @@ def start_pvc(
     return p, [bases[v] for v in range(len(arrays))]
 
 
-def read_two_views(views: Views, method: str) -> None:
-    """Refuse more views than a method for two can take."""
-    if views.n_views > 2:
-        raise ValueError(
-            f"{method} takes at most two views, got {views.n_views}: {', '.join(map(repr, views.names))}. "
-            "Hint: use APMC, MIC or DAIMC for more, or choose two."
-        )
-
-
-class PVC(ViewsMixin, BaseEstimator):
+class PVC(FactorMethod):
     """Partial view clustering, for two views with rows absent in either.
 
     A nonnegative factor of all instances, with one row for those that both views have, explains each view on
@@ -171,20 +162,14 @@ class PVC(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The common factor.
     bases_ : list of ndarray of shape (n_clusters, n_features)
         The basis of every view.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never rises.
-    n_iter_ : int
-        Number of sweeps.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -206,14 +191,19 @@ class PVC(ViewsMixin, BaseEstimator):
     (200, 2)
     """
 
+    about = About(
+        use="two nonnegative views",
+        avoid="three views",
+        cost="entries x clusters a sweep",
+        paper="Li, Jiang, Zhou: Partial Multi-View Clustering. AAAI, 2014.",
+        linear=True,
+    )
+
+    max_views = 2
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **ITERATIVE_PARAMETERS,
         "sparsity": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -235,41 +225,15 @@ class PVC(ViewsMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> PVC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, at most two, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        read_two_views(views, "PVC")
-        rng = random_source(self.random_state)
+    def _solve(self, views: Views, rng: np.random.RandomState) -> PVCResult:
         arrays = nonnegative_views(views, unit_rows=False)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            factor, bases = start_pvc(arrays, views.observed, self.n_clusters, rng)
-            result = pvc(
-                arrays,
-                views.observed,
-                factor,
-                bases,
-                sparsity=self.sparsity,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=self._progress if self.verbose else None,
-            )
-            rows = unit_rows(result.factor)
-            found = cluster_rows(rows, self.n_clusters, n_init=self.n_init, rng=rng)
-        self._check_converged(result.converged, self.max_iter)
-        self._answer(found.labels)
-        self.embedding_ = result.factor
-        self.bases_ = result.bases
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        return self
+        return pvc(
+            arrays,
+            views.observed,
+            *start_pvc(arrays, views.observed, self.n_clusters, rng),
+            sparsity=self.sparsity,
+            **self._sweeping,
+        )
+
+    def _cluster(self, result: PVCResult, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        return cluster_rows(unit_rows(result.embedding), self.n_clusters, n_init=self.n_init, rng=rng)

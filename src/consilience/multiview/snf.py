@@ -8,22 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
-from consilience.core.discretize import fill_empty_clusters, spectral_rotation
+from consilience._methods import About
+from consilience._sklearn import Interval
 from consilience.multiview._affinity import (
-    Matrix,
+    GraphMethod,
     average_over_views,
-    check_size,
+    cut_by_rotation,
     nearest_only,
-    normalized_embedding,
     scaled_kernel,
     squared_distances,
 )
-from consilience.multiview._scaling import learn_scalings, scale_views
-from consilience.multiview._views import ViewsMixin, unit_rows
+from consilience.multiview.base import COMMON_PARAMETERS, NORMALIZE
+from consilience.multiview.scaling import Matrix, normalized_views
+from consilience.views import Views
 
 
 class SNFResult(NamedTuple):
@@ -31,7 +29,8 @@ class SNFResult(NamedTuple):
 
     labels: np.ndarray
     embedding: np.ndarray
-    similarity: np.ndarray  # the fused P
+    affinity: np.ndarray  # the fused P
+    eigenvalues: np.ndarray
     changes: np.ndarray  # how much the graphs changed, per round
 
 
@@ -68,12 +67,8 @@ def snf(
         changes.append(max(float(np.abs(a - b).max()) for a, b in zip(new, graphs, strict=True)))
         graphs = new
     similarity = _half_diagonal(average_over_views(graphs, observed, fill_with_mean=True))
-    _, vectors = normalized_embedding(similarity, n_clusters)
-    found = spectral_rotation(vectors, np.ones(len(vectors)), n_init=n_init, rng=rng)
-    scores = unit_rows(vectors) @ found.rotation
-    fit = scores[np.arange(len(scores)), found.labels]
-    labels = fill_empty_clusters(found.labels, fit, n_clusters)
-    return SNFResult(labels, vectors, similarity, np.array(changes))
+    found = cut_by_rotation(similarity, n_clusters, n_init=n_init, rng=rng)
+    return SNFResult(*found, np.array(changes))
 
 
 def _half_diagonal(graph: np.ndarray) -> np.ndarray:
@@ -103,7 +98,7 @@ def _average_of_others(
     return averages
 
 
-class SNF(ViewsMixin, BaseEstimator):
+class SNF(GraphMethod):
     """Similarity network fusion, for complete views and for views with rows absent here and there.
 
     The graph of each view is diffused along the average graph of the others for some rounds; links that the
@@ -127,18 +122,16 @@ class SNF(ViewsMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     affinity_ : ndarray of shape (n_instances, n_instances)
         The fused similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Their eigenvalues.
     changes_ : ndarray of shape (n_rounds,)
         The largest change of an entry of the views' graphs, round by round.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -161,13 +154,19 @@ class SNF(ViewsMixin, BaseEstimator):
     True
     """
 
+    about = About(
+        use="up to some thousand instances, also with many rows absent",
+        avoid="time matters",
+        cost="all pairs a view and round",
+        paper="Wang et al.: Similarity network fusion for aggregating data types on a genomic scale. "
+        "Nature Methods, 2014.",
+    )
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **COMMON_PARAMETERS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "normalize": [StrOptions({"auto", "standard", "tfidf", "l2"}), None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        "normalize": NORMALIZE,
     }
 
     def __init__(
@@ -187,33 +186,17 @@ class SNF(ViewsMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> SNF:
-        """Cluster the instances.
+    def _solve(self, views: Views, rng: np.random.RandomState) -> SNFResult:
+        return snf(
+            normalized_views(views, self.normalize),
+            views.observed,
+            self.n_clusters,
+            n_neighbors=self.n_neighbors,
+            n_rounds=self.n_rounds,
+            n_init=self.n_init,
+            rng=rng,
+        )
 
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        check_size(views.n_instances, "SNF")
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = snf(
-                scale_views(views, learn_scalings(views, self.normalize)),
-                views.observed,
-                self.n_clusters,
-                n_neighbors=self.n_neighbors,
-                n_rounds=self.n_rounds,
-                n_init=self.n_init,
-                rng=random_source(self.random_state),
-            )
-        self._answer(result.labels)
-        self.affinity_ = result.similarity
-        self.embedding_ = result.embedding
+    def _learn(self, result: SNFResult, views: Views, order: np.ndarray) -> None:
+        super()._learn(result, views, order)
         self.changes_ = result.changes
-        return self

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions
 from consilience.multiview._affinity import (
-    Matrix,
+    Cut,
+    GraphMethod,
     average_over_views,
-    check_size,
     normalized_embedding,
     squared_distances,
 )
-from consilience.multiview._scaling import fill_with_mean, learn_scalings, scale_views
-from consilience.multiview._views import ViewsMixin, cluster_rows, unit_rows
-
-
-class SpectralResult(NamedTuple):
-    """What `spectral_concat` and `spectral_average` learned."""
-
-    labels: np.ndarray
-    embedding: np.ndarray
-    similarity: np.ndarray
+from consilience.multiview.base import COMMON_PARAMETERS, NORMALIZE
+from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.scaling import Matrix, fill_with_mean, normalized_views
+from consilience.views import Views
 
 
 def spectral_concat(
@@ -39,7 +32,7 @@ def spectral_concat(
     bandwidth: float | None,
     n_init: int,
     rng: np.random.RandomState,
-) -> SpectralResult:
+) -> Cut:
     r"""SC[C]: one similarity of all features, absent rows filled with the mean of their view.
 
     .. math:: S_{ij} = \exp\Bigl(-\sum_v \|x^{(v)}_i - x^{(v)}_j\|^2 / \sigma^2\Bigr)
@@ -61,7 +54,7 @@ def spectral_average(
     bandwidth: float | None,
     n_init: int,
     rng: np.random.RandomState,
-) -> SpectralResult:
+) -> Cut:
     r"""SC[A]: the mean of the views' similarities over the views that have both instances of a pair.
 
     .. math:: S_{ij} = \frac{1}{|V_{ij}|} \sum_{v \in V_{ij}} \exp(-\|x^{(v)}_i - x^{(v)}_j\|^2 / \sigma_v^2)
@@ -83,22 +76,22 @@ def _gaussian(squared: np.ndarray, bandwidth: float | None) -> np.ndarray:
     return np.exp(-squared / sigma**2)
 
 
-def _cut(similarity: np.ndarray, n_clusters: int, n_init: int, rng: np.random.RandomState) -> SpectralResult:
-    _, vectors = normalized_embedding(similarity, n_clusters)
+def _cut(similarity: np.ndarray, n_clusters: int, n_init: int, rng: np.random.RandomState) -> Cut:
+    values, vectors = normalized_embedding(similarity, n_clusters)
     embedding = unit_rows(vectors)
     found = cluster_rows(embedding, n_clusters, n_init=n_init, rng=rng)
-    return SpectralResult(found.labels, embedding, similarity)
+    return Cut(found.labels, embedding, similarity, values)
 
 
-class _Spectral(ViewsMixin, BaseEstimator):
+class _Spectral(GraphMethod):
     """What the two baselines share: parameters and the order of things."""
 
+    solver: ClassVar[Callable[..., Cut]]
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **COMMON_PARAMETERS,
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"mean_distance"})],
-        "normalize": [StrOptions({"auto", "standard", "tfidf", "l2"}), None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        "normalize": NORMALIZE,
     }
 
     def __init__(
@@ -116,34 +109,15 @@ class _Spectral(ViewsMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> _Spectral:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`.
-        y : ignored
-            There for scikit-learn's interface.
-        mask : array of bool of shape (n_instances, n_views), default=None
-            False where the instance is absent from the view.
-        """
-        views = self._read_views(X, mask)
-        check_size(views.n_instances, type(self).__name__)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            result = self._solve(
-                scale_views(views, learn_scalings(views, self.normalize)),
-                views.observed,
-                self.n_clusters,
-                bandwidth=None if isinstance(self.bandwidth, str) else float(self.bandwidth),
-                n_init=self.n_init,
-                rng=random_source(self.random_state),
-            )
-        self._answer(result.labels)
-        self.affinity_ = result.similarity
-        self.embedding_ = result.embedding
-        return self
+    def _solve(self, views: Views, rng: np.random.RandomState) -> Cut:
+        return type(self).solver(
+            normalized_views(views, self.normalize),
+            views.observed,
+            self.n_clusters,
+            bandwidth=None if isinstance(self.bandwidth, str) else float(self.bandwidth),
+            n_init=self.n_init,
+            rng=rng,
+        )
 
 
 class SpectralConcat(_Spectral):
@@ -167,16 +141,14 @@ class SpectralConcat(_Spectral):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     affinity_ : ndarray of shape (n_instances, n_instances)
         The similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity, rows of norm one.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Their eigenvalues.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -197,7 +169,15 @@ class SpectralConcat(_Spectral):
     (200, 200)
     """
 
-    _solve = staticmethod(spectral_concat)
+    about = About(
+        use="to compare with",
+        avoid="many rows absent",
+        cost="all pairs, one eigenproblem",
+        paper="Guo, Ye: Anchors Bring Ease: A Simple Approach to Partial Multi-view Clustering. AAAI, "
+        "2019 (SC[C]).",
+    )
+
+    solver = staticmethod(spectral_concat)
 
 
 class SpectralAverage(_Spectral):
@@ -222,16 +202,14 @@ class SpectralAverage(_Spectral):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
     affinity_ : ndarray of shape (n_instances, n_instances)
         The similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity, rows of norm one.
-    n_clusters_ : int
-        Number of clusters found.
-    observed_, view_names_, n_features_per_view_, n_features_in_, index_
-        What was fitted, as in :class:`APMC`.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Their eigenvalues.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -253,4 +231,12 @@ class SpectralAverage(_Spectral):
     (200, 200)
     """
 
-    _solve = staticmethod(spectral_average)
+    about = About(
+        use="to compare with",
+        avoid="many rows absent",
+        cost="all pairs, one eigenproblem",
+        paper="Guo, Ye: Anchors Bring Ease: A Simple Approach to Partial Multi-view Clustering. AAAI, "
+        "2019 (SC[A]).",
+    )
+
+    solver = staticmethod(spectral_average)

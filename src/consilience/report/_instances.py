@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience.diagnostics._counts import Rows, label_counts, to_plain
+from consilience.diagnostics.counts import JointRows, label_counts, to_plain
 from consilience.fusion import Fusion
 
 # What a base clustering says about an instance, besides the number of a consensus cluster.
@@ -32,7 +32,7 @@ class _Listed(NamedTuple):
     sampled: np.ndarray
 
 
-def list_instances(fusion: Fusion, rows: Rows, listed: int) -> dict[str, Any]:
+def list_instances(fusion: Fusion, rows: JointRows, listed: int) -> dict[str, Any]:
     """Columns of the table of instances, as plain lists.
 
     Everything about an instance follows from its base labels and its consensus label, so it is worked out
@@ -71,7 +71,7 @@ def list_instances(fusion: Fusion, rows: Rows, listed: int) -> dict[str, Any]:
 
 
 def _choose(
-    rows: Rows, labels: np.ndarray, confidence: np.ndarray, margin: np.ndarray, listed: int
+    rows: JointRows, labels: np.ndarray, confidence: np.ndarray, margin: np.ndarray, listed: int
 ) -> _Listed:
     """All instances if they fit; else the least sure ones, and some of every cluster."""
     n = len(labels)
@@ -86,7 +86,7 @@ def _choose(
     return _Listed(place, sampled[place])
 
 
-def _least_sure(rows: Rows, confidence: np.ndarray, margin: np.ndarray, wanted: int) -> np.ndarray:
+def _least_sure(rows: JointRows, confidence: np.ndarray, margin: np.ndarray, wanted: int) -> np.ndarray:
     """Mask of the `wanted` least sure instances, few of any distinct row."""
     member = np.empty(len(rows.counts), dtype=np.intp)
     member[rows.inverse] = np.arange(len(rows.inverse))
@@ -118,7 +118,7 @@ def _some_of_each(labels: np.ndarray, confidence: np.ndarray, wanted: int) -> np
     return chosen
 
 
-def _votes(rows: Rows, which: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def _votes(rows: JointRows, which: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The consensus cluster that each base puts a row with, (rows, bases).
 
     It is the one that holds more than half of the other members of the base cluster the row is in.

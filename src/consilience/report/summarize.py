@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,7 +18,7 @@ from scipy.spatial.distance import squareform
 from consilience._sklearn import Interval, check_parameter
 from consilience._values import counted
 from consilience.diagnostics import base_agreement, cluster_flow, consensus_map, missing_patterns
-from consilience.diagnostics._counts import Rows, adjusted_information, joint_rows, label_counts, to_plain
+from consilience.diagnostics.counts import JointRows, adjusted_information, label_counts, to_plain
 from consilience.fusion import Comparison, Fusion
 from consilience.partitions import Partitions
 from consilience.report._instances import list_instances
@@ -177,16 +176,16 @@ def _versions() -> dict[str, str]:
 
 def _table(partitions: Partitions) -> dict[str, Any]:
     """What is known before any consensus."""
-    n_seen = partitions.observed.sum(axis=0)
-    groups = _groups(partitions.names)
+    n_seen = partitions.n_seen
+    groups = None if partitions.views is None else list(partitions.views)
     return {
         "n_instances": partitions.n_instances,
         "n_bases": partitions.n_partitions,
-        "n_distinct": len(partitions.distinct.counts),
+        "n_distinct": partitions.distinct.n_rows,
         "n_labels": int(n_seen.sum()),
-        "missing_share": float(1.0 - n_seen.sum() / partitions.codes.size),
+        "missing_share": partitions.missing_share,
         "n_complete": int((partitions.distinct.counts * _mask(partitions).all(axis=1)).sum()),
-        "n_unseen": int((~partitions.seen).sum()),
+        "n_unseen": int(partitions.counts[~partitions.seen].sum()),
         "id_name": _id_name(partitions),
         "names": list(partitions.names),
         "groups": groups,
@@ -206,20 +205,6 @@ def _id_name(partitions: Partitions) -> str:
     if partitions.index is None:
         return "row"
     return str(partitions.index_name) if partitions.index_name is not None else "id"
-
-
-def _groups(names: Sequence[str]) -> list[str] | None:
-    """The view of each base clustering, where the names are those that `fuse_views` gives; else None."""
-    found = [re.fullmatch(r"(.+) (\d+)", name, flags=re.DOTALL) for name in names]
-    if not all(found):
-        return None
-    views = [match[1] for match in found if match]
-    numbers: dict[str, list[int]] = {}
-    for match in found:
-        if match:
-            numbers.setdefault(match[1], []).append(int(match[2]))
-    regular = all(series == list(range(1, len(series) + 1)) for series in numbers.values())
-    return views if regular and 1 < len(numbers) < len(names) else None
 
 
 def _patterns(partitions: Partitions, groups: list[str] | None) -> dict[str, Any]:
@@ -295,7 +280,7 @@ def _result(
     name: str, fusion: Fusion, number: int, table: dict[str, Any], listed: int, cells: int
 ) -> dict[str, Any]:
     partitions, found = fusion.partitions, fusion.diagnostics
-    rows = joint_rows(partitions, fusion.labels.astype(np.int64))
+    rows = fusion.rows
     assigned = fusion.labels >= 0
     return {
         "name": name,
@@ -334,7 +319,7 @@ def _result(
         "warnings": [_warning(text) for text in _sentences(fusion)],
         "count": None if fusion.cluster_count is None else fusion.cluster_count.as_dict(),
         "candidates": [
-            {"method": candidate.method, "agreement": float(candidate.agreement)}
+            {"method": candidate.name, "agreement": float(candidate.agreement)}
             for candidate in fusion.candidates
         ],
         "model": type(fusion.model).__name__,
@@ -382,7 +367,7 @@ def _by_cluster(
     return table.astype(np.int64).tolist()
 
 
-def _patterns_by_cluster(rows: Rows, patterns: dict[str, Any]) -> list[list[int]]:
+def _patterns_by_cluster(rows: JointRows, patterns: dict[str, Any]) -> list[list[int]]:
     if not patterns["size"]:
         return []
     power = 1 << np.arange(len(patterns["first"]), dtype=np.int64)
@@ -395,13 +380,13 @@ def _patterns_by_cluster(rows: Rows, patterns: dict[str, Any]) -> list[list[int]
     return _by_cluster(kind, rows.labels[known], rows.counts[known], len(shown), rows.n_clusters)
 
 
-def _seen_by_cluster(rows: Rows, bins: list[list[int]]) -> list[list[int]]:
+def _seen_by_cluster(rows: JointRows, bins: list[list[int]]) -> list[list[int]]:
     n_seen = (rows.codes >= 0).sum(axis=1)
     kind = np.searchsorted([high for _, high in bins], n_seen)
     return _by_cluster(kind, rows.labels, rows.counts, len(bins), rows.n_clusters)
 
 
-def _base_seen(rows: Rows, offsets: np.ndarray) -> list[list[int]]:
+def _base_seen(rows: JointRows, offsets: np.ndarray) -> list[list[int]]:
     """Members of every cluster that every base clustering saw."""
     return np.add.reduceat(label_counts(rows, offsets), offsets[:-1], axis=0).astype(np.int64).tolist()
 

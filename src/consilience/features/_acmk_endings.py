@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from consilience.consensus import _acmk_admm as dense
-from consilience.consensus import _acmk_sparse as sparse
 from consilience.core.discretize import fill_empty_clusters, label_sums
 from consilience.core.spectral import leading_eigenpairs, left_singular_vectors
 from consilience.core.stiefel import orthonormalize
+from consilience.features import _acmk_admm as dense
+from consilience.features import _acmk_sparse as sparse
 
 # Starts of k-means are compared on at most this many rows.
 _SAMPLE_ROWS = 10_000

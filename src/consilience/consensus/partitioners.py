@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 
 from consilience._optional import optional_import
 from consilience._sklearn import StrOptions
+from consilience.core.canonical import Rows
 
 BALANCE = [StrOptions({"free", "equal"})]
 
@@ -22,23 +22,10 @@ _IMBALANCE = 0.03
 
 
 class Cut(NamedTuple):
-    """Labels, what made them, and why it was not what was asked for."""
+    """Labels of the rows, and what made them."""
 
     labels: np.ndarray
-    partitioner: str
-    note: str
-
-
-def cut_by(
-    balance: str, free: Callable[[], np.ndarray], partitioner: str, equal: Callable[[], np.ndarray]
-) -> Cut:
-    """The free cut, or that of a partitioner where equal sizes are asked for and it is installed."""
-    if balance == "free":
-        return Cut(free(), "spectral", "")
-    try:
-        return Cut(equal(), partitioner, "")
-    except ImportError as error:
-        return Cut(free(), "spectral", f"sizes are not balanced, a spectral cut was taken: {error}")
+    partitioner: str  # "spectral", "metis" or "kahypar"
 
 
 def metis(
@@ -65,9 +52,7 @@ def metis(
     return np.asarray(found.vertex_part, dtype=np.intp)
 
 
-def kahypar(
-    codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
-) -> np.ndarray:
+def kahypar(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
     """Parts of the hypergraph of base clusters that cut few of them, of nearly equal node weight.
 
     A base cluster in b parts costs b - 1.
@@ -77,12 +62,13 @@ def kahypar(
     package = optional_import("mtkahypar", needed_for="balance='equal'", extra="graphs")
     edges = [
         members.tolist()
-        for i in range(codes.shape[1])
-        for label in range(int(offsets[i + 1] - offsets[i]))
-        if len(members := np.flatnonzero(codes[:, i] == label)) > 1
+        for column, k in zip(rows.codes.T, np.diff(rows.offsets), strict=True)
+        for label in range(k)
+        if len(members := np.flatnonzero(column == label)) > 1
     ]
+    n_rows = len(rows.counts)
     if n_clusters == 1 or not edges:
-        return np.arange(len(weights)) % n_clusters
+        return np.arange(n_rows) % n_clusters
     # One thread and the deterministic preset: the same seed, the same answer.
     library = package.initialize(1, False)
     package.set_seed(int(rng.randint(2**31 - 1)))
@@ -90,7 +76,7 @@ def kahypar(
     context.set_partitioning_parameters(n_clusters, _IMBALANCE, package.Objective.KM1)
     context.logging = False
     graph = library.create_hypergraph(
-        context, len(weights), len(edges), edges, weights.astype(int).tolist(), [1] * len(edges)
+        context, n_rows, len(edges), edges, rows.counts.tolist(), [1] * len(edges)
     )
     return np.asarray(graph.partition(context).get_partition(), dtype=np.intp)
 

@@ -23,7 +23,7 @@ _EXACT_TERMS, _EXACT_TERMS_OF_PAIRS = 20_000, 2_000
 _MAX_SIDE = 4_000
 
 
-class Rows(NamedTuple):
+class JointRows(NamedTuple):
     """Distinct pairs of a row of base labels and a consensus label, and how many instances have each.
 
     ``codes[inverse]`` is the whole table and ``labels[inverse]`` the whole partition, whatever made it: two
@@ -69,9 +69,9 @@ def to_plain(value: Any) -> Any:
 def check_labels(partitions: Partitions, labels: ArrayLike) -> np.ndarray:
     """Consensus labels as integers, one per instance of the table."""
     values = np.asarray(labels)
-    if values.shape != (partitions.n_instances,):
+    if values.shape != (partitions.n_rows,):
         raise ValueError(
-            f"labels has shape {values.shape}, but the table has {partitions.n_instances} instances. "
+            f"labels has shape {values.shape}, but the table has {partitions.n_rows} instances. "
             "Hint: pass one consensus label per instance, in the order of the table."
         )
     if values.dtype.kind not in "iu":
@@ -86,30 +86,35 @@ def check_labels(partitions: Partitions, labels: ArrayLike) -> np.ndarray:
     return np.maximum(values, -1).astype(np.int64)
 
 
-def joint_rows(partitions: Partitions, labels: np.ndarray) -> Rows:
-    """The distinct rows of the table, split where their instances have different consensus labels."""
-    rows = partitions.distinct
+def joint_rows(partitions: Partitions, labels: ArrayLike | JointRows) -> JointRows:
+    """The distinct rows of the table, split where their instances have different consensus labels.
+
+    Whoever needs several diagnostics makes them once and gives them to each instead of the labels.
+    """
+    if isinstance(labels, JointRows):
+        return labels
+    labels = check_labels(partitions, labels)
+    rows, inverse = partitions.distinct, partitions.inverse
     n_clusters = int(labels.max()) + 1
-    per_row = np.empty(len(rows.counts), dtype=np.int64)
-    per_row[rows.inverse] = labels
-    if np.array_equal(per_row[rows.inverse], labels):
-        return Rows(rows.codes, rows.counts, per_row, rows.inverse, n_clusters)
-    found = group(rows.inverse.astype(np.int64) * (n_clusters + 1) + (labels + 1))
+    per_row = np.empty(rows.n_rows, dtype=np.int64)
+    per_row[inverse] = labels
+    if np.array_equal(per_row[inverse], labels):
+        return JointRows(rows.codes, rows.counts, per_row, inverse, n_clusters)
+    found = group(inverse.astype(np.int64) * (n_clusters + 1) + (labels + 1))
     row, label = np.divmod(found.values, n_clusters + 1)
-    return Rows(rows.codes[row], found.counts, label - 1, found.inverse, n_clusters)
+    counts = np.bincount(found.inverse, partitions.counts, len(row)).astype(np.int64)
+    return JointRows(rows.codes[row], counts, label - 1, found.inverse, n_clusters)
 
 
-def label_counts(rows: Rows, offsets: np.ndarray) -> np.ndarray:
+def label_counts(rows: JointRows, offsets: np.ndarray) -> np.ndarray:
     """How many members of every base cluster are in every consensus cluster, (base clusters, clusters)."""
     return cross(rows.codes, offsets, rows.labels, rows.counts.astype(float), rows.n_clusters)
 
 
 def silent(partitions: Partitions) -> np.ndarray:
     """Which base clusterings say nothing about any pair: one cluster, or every instance in its own."""
-    rows = partitions.distinct
-    n_seen = rows.counts @ (rows.codes >= 0)
     k = partitions.n_clusters_per_partition
-    return (k == 1) | (k == n_seen)
+    return (k == 1) | (k == partitions.n_seen)
 
 
 # Diagnostics and pictures of one table both need all pairs, which take a minute for 200 base clusterings.

@@ -55,6 +55,11 @@ def scale_views(views: Views, scalings: list[Scaling]) -> list[Matrix]:
     ]
 
 
+def normalized_views(views: Views, normalize: str | None) -> list[Matrix]:
+    """The features of every view, scaled as its own rows say."""
+    return scale_views(views, learn_scalings(views, normalize))
+
+
 def learn_scaling(x: Matrix, present: np.ndarray, normalize: str | None) -> Scaling:
     """The scaling of a view, from its present rows.
 

@@ -1,0 +1,18 @@
+"""Warnings that point at the user's line."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import sklearn
+
+# Frames of this package, and of scikit-learn's wrappers around `fit`, are not where the user's call stands.
+_INSIDE = tuple(f"{Path(file).parent}" for file in (__file__, sklearn.__file__))
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the innermost line outside this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,340 @@
+"""What every label method does around its mathematics: read the table, check its limits, number clusters."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._warnings import warn
+from consilience.core.canonical import Rows
+from consilience.diagnostics import (
+    Evidence,
+    choose_n_clusters,
+    confidence,
+    gather_evidence,
+    predict_confidence,
+    predict_labels,
+)
+from consilience.partitions import Partitions
+
+# Tables of all pairs of base clusters beyond this many would not fit in memory.
+MAX_BASE_CLUSTERS = 10_000
+
+# Constraints of the parameters that all label methods have.
+COMMON_PARAMETERS: dict[str, Any] = {
+    "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    "unobserved": [StrOptions({"error", "noise", "largest"})],
+    "random_state": ["random_state"],
+}
+
+
+class Problem(NamedTuple):
+    """A table of labels as a solver reads it, and the way back from what it learned to the user's table.
+
+    Solvers see `rows`: distinct rows, in an order of rows, base clusterings and clusters that depends neither
+    on names nor on the order in which they were given.
+    """
+
+    table: Partitions  # as it was read
+    known: Partitions  # the instances of it that somebody saw
+    n_clusters: int
+    numbers: np.ndarray | None = None  # by size, once clusters were found: the new number of each
+
+    @property
+    def rows(self) -> Rows:
+        """What the solver reads."""
+        return self.known.canonical.rows
+
+    @property
+    def order(self) -> np.ndarray:
+        """The solver's numbers of the clusters, largest cluster first."""
+        assert self.numbers is not None
+        return np.argsort(self.numbers)
+
+    def per_instance(self, values: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
+        """Values of the rows for every row of the user's table; `otherwise` for those that nobody saw."""
+        seen = self.table.seen
+        spread = values[self.known.inverse]
+        if seen.all():
+            return spread
+        out = np.full((len(seen), *values.shape[1:]), otherwise, dtype=values.dtype)
+        out[seen] = spread
+        return out
+
+    def per_base(self, values: np.ndarray) -> np.ndarray:
+        """Values of the base clusterings for every column of the user's table; zero without any label."""
+        out = np.zeros(self.table.n_columns)
+        out[np.array(self.table.columns)[self.known.canonical.bases]] = values
+        return out
+
+    def per_cluster(self, values: np.ndarray) -> list[np.ndarray]:
+        """Values of the stacked clusters by base clustering, in the order of ``partitions_.categories``."""
+        out = np.empty_like(values)
+        out[self.known.canonical.clusters] = values
+        return np.split(out, self.known.offsets[1:-1])
+
+
+class Answer:
+    """A cluster for every observed instance, and what follows from it when it is asked for."""
+
+    def __init__(self, known: Partitions, labels: np.ndarray) -> None:
+        self.known = known
+        self.labels = labels
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What base labels say about the clusters."""
+        return gather_evidence(self.known, self.labels)
+
+    @cached_property
+    def confidence(self) -> np.ndarray:
+        """How sure the cluster of every observed instance is."""
+        return confidence(self.known, self.labels, evidence=self.evidence)
+
+
+class LabelMethod(ClusterMixin, BaseEstimator):
+    """Base of estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns.
+
+    A method writes its mathematics as a function of :class:`~consilience.core.canonical.Rows`, calls it in
+    ``_solve`` and says in class attributes what it is. If it learns more than labels, ``_learn`` keeps that.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    confidence_ : ndarray of shape (n_instances,)
+        Estimated probability that the instance belongs to its cluster, from its labels; see
+        :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance. Computed when asked for.
+    n_clusters_ : int
+        Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.
+    cluster_count_ : ClusterCount
+        How the number of clusters was found; only where `n_clusters` is "auto".
+    row_of_instance_ : ndarray of shape (n_instances,)
+        Which of the distinct label rows an instance has; -1 for an unobserved one. Attributes whose names
+        begin with ``row_`` have one entry per distinct label row.
+    partitions_ : Partitions
+        The table as it was read.
+    n_features_in_ : int
+        Number of base clusterings.
+    feature_names_in_ : ndarray of str
+        Names of the base clusterings, where a frame was given.
+    """
+
+    about: ClassVar[About]
+    max_rows: ClassVar[float] = np.inf  # the most distinct label rows that it takes
+    max_base_clusters: ClassVar[float] = np.inf  # the most clusters of all base clusterings together
+
+    n_clusters: int | Literal["auto"]
+    unobserved: str
+    random_state: Any
+    n_features_in_: int
+
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> Any:
+        """A result with ``labels``, a cluster from 0 for each of ``problem.rows``.
+
+        Its fields ``objective``, ``n_iter`` and ``converged`` are kept or looked at if there are such.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how it is solved")
+
+    def _learn(self, result: Any, problem: Problem) -> None:
+        """Keep what `result` has besides labels, in the user's terms."""
+
+    def _prepare(self, known: Partitions, rng: np.random.RandomState) -> Partitions:
+        """What is solved instead of the table."""
+        return known
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Merge the base clusterings.
+
+        Parameters
+        ----------
+        X : array, nested list, frame, dict or list of series, or Partitions
+            The table of base labels; see :meth:`consilience.Partitions.of`.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # of an earlier fit
+        table = self._read_labels(X)
+        rng = random_source(self.random_state)
+        known = self._prepare(table.take_seen(), rng)
+        self._check_base_clusters(known)
+        self._check_rows(known.distinct.n_rows, self.max_rows)
+        problem = Problem(table, known, self._feasible_clusters(known, rng))
+        with threadpool_limits(limits=1):  # the same answer whatever the threads
+            result = self._solve(problem, rng)
+        if not getattr(result, "converged", True):
+            warn(
+                f"{type(self).__name__} did not converge in max_iter={self.get_params()['max_iter']} "
+                f"iterations. Hint: raise max_iter{' or tol' if hasattr(self, 'tol') else ''}.",
+                ConvergenceWarning,
+            )
+        sizes = np.bincount(result.labels, problem.rows.counts, problem.n_clusters)
+        numbers = np.argsort(np.argsort(-sizes, kind="stable"))
+        problem = problem._replace(numbers=numbers)
+        self.partitions_ = table
+        self.n_clusters_ = problem.n_clusters
+        self.labels_ = problem.per_instance(numbers[result.labels], {"largest": 0}.get(self.unobserved, -1))
+        self.row_of_instance_ = problem.per_instance(np.arange(len(result.labels)), -1)
+        self._answer = Answer(known, self.labels_[table.seen])
+        if hasattr(result, "objective"):
+            self.objective_ = result.objective
+        if hasattr(result, "n_iter"):
+            self.n_iter_ = result.n_iter
+        self._learn(result, problem)
+        return self
+
+    @cached_property
+    def confidence_(self) -> np.ndarray:
+        """How sure the cluster of every instance is; see the attributes."""
+        check_is_fitted(self)
+        seen = self.partitions_.seen
+        if seen.all():
+            return self._answer.confidence
+        out = np.zeros(len(seen))
+        out[seen] = self._answer.confidence
+        return out
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Clusters of new instances from whatever base labels they have.
+
+        Naive Bayes: each base label speaks for the consensus clusters by the shares in which its members
+        ended up there. A row that is all noise gets -1 where noise was read as such.
+
+        Parameters
+        ----------
+        X : table of labels
+            The base labels of the new instances, in the names that were fitted; missing entries allowed.
+            Frames and dicts are matched by column name and may leave base clusterings out.
+        """
+        codes, unseen = self._encode_labels(X)
+        labels = predict_labels(self._answer.evidence, codes)
+        labels[unseen] = 0 if self.unobserved == "largest" else -1
+        return labels
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """How sure the cluster is that `predict` gives a new instance; see `confidence_`.
+
+        Parameters
+        ----------
+        X : table of labels
+            As in `predict`.
+        """
+        codes, unseen = self._encode_labels(X)
+        evidence = self._answer.evidence
+        sure = predict_confidence(evidence, codes, predict_labels(evidence, codes))
+        sure[unseen] = 0.0
+        return sure
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+    def _read_labels(self, X: Any) -> Partitions:
+        if X is None:
+            raise ValueError(
+                f"{type(self).__name__} needs a table of labels, got None. Hint: fit(labels), one row per "
+                "instance and one column per base clustering."
+            )
+        table = Partitions.of(X, unobserved="error" if self.unobserved == "error" else "keep").compact()
+        if hasattr(X, "shape"):
+            validate_data(self, X, skip_check_array=True, reset=True)
+        self.n_features_in_ = table.n_columns
+        _warn_unlinked(table)
+        if self.n_clusters != "auto":
+            n_seen = int(table.counts[table.seen].sum())
+            if self.n_clusters > n_seen:
+                raise ValueError(
+                    f"n_samples={n_seen} should be >= n_clusters={self.n_clusters}. "
+                    "Hint: lower n_clusters, or check that instances are rows."
+                )
+        return table
+
+    def _encode_labels(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of new instances, and the rows that no base clustering saw."""
+        check_is_fitted(self)
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) == 2 and not hasattr(X, "columns") and shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input. Hint: keep a column for every base clustering and mark what is unknown "
+                "as missing, or pass a frame or dict with the columns that there are."
+            )
+        codes = self.partitions_.encode(X)
+        unseen = np.flatnonzero((codes < 0).all(axis=1))
+        if len(unseen) and self.unobserved == "error" and self.partitions_.negative == "missing":
+            raise ValueError(
+                f"no base clustering saw row {unseen[0]} of the new instances ({len(unseen)} in all). "
+                "Hint: remove them, or set 'unobserved' to 'noise' or 'largest'."
+            )
+        return codes, unseen
+
+    def _feasible_clusters(self, known: Partitions, rng: np.random.RandomState) -> int:
+        """The number of clusters that was asked for or found, at most that of distinct rows."""
+        if self.n_clusters == "auto":
+            self.cluster_count_ = count = choose_n_clusters(known, random_state=rng)
+            if not count.reliable:
+                why = " ".join(count.warnings) or "no number of clusters stands out."
+                warn(
+                    f"n_clusters='auto' found {count.n_clusters} clusters, but not reliably: {why} "
+                    "Hint: look at cluster_count_.curve, or give n_clusters."
+                )
+            return min(count.n_clusters, known.distinct.n_rows)
+        n_distinct = known.distinct.n_rows
+        if self.n_clusters > n_distinct:
+            warn(
+                f"only {n_distinct} distinct label rows for n_clusters={self.n_clusters}: {n_distinct} "
+                "clusters are returned. Hint: instances with the same labels everywhere cannot be told "
+                "apart; lower n_clusters or add base clusterings.",
+                ConvergenceWarning,
+            )
+        return min(self.n_clusters, n_distinct)
+
+    def _check_base_clusters(self, table: Partitions) -> None:
+        """Refuse tables with more base clusters than a table of their pairs can hold."""
+        ks = table.n_clusters_per_partition
+        if ks.sum() > self.max_base_clusters:
+            most = int(ks.argmax())
+            raise ValueError(
+                f"the base clusterings have {ks.sum()} clusters in all, {type(self).__name__} takes at most "
+                f"{self.max_base_clusters}; {table.names[most]!r} alone has {ks[most]}. Hint: leave out "
+                "columns that are ids rather than labels, and read noise labels as missing if there are many."
+            )
+
+    def _check_rows(self, n_rows: int, most: float) -> None:
+        """Refuse tables whose pairs of distinct label rows a method cannot hold."""
+        if n_rows > most:
+            raise ValueError(
+                f"the table has {n_rows} distinct label rows, {type(self).__name__} compares all pairs of "
+                f"them and takes at most {most}. Hint: use LWGP or DAL, whose cost is linear in them, or "
+                "fewer or coarser base clusterings."
+            )
+
+    def _progress(self, iteration: int, objective: float) -> None:
+        print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+
+
+def _warn_unlinked(partitions: Partitions) -> None:
+    groups = partitions.base_groups
+    if len(groups) > 1:
+        names = " | ".join(", ".join(map(repr, group[:5])) + ", ..." * (len(group) > 5) for group in groups)
+        warn(
+            f"the base clusterings fall into {len(groups)} groups that share no instance: {names}. Their "
+            "clusters are matched without evidence. Hint: add a base clustering that saw instances of "
+            "several groups, or merge each group on its own."
+        )

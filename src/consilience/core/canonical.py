@@ -1,0 +1,123 @@
+"""The same table under any names and in any order: base clusterings and clusters by who is in them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from consilience.core.grouping import row_keys
+
+
+class Rows(NamedTuple):
+    """Distinct label rows, which is all that a label method reads.
+
+    ``codes[p, i]`` is the cluster, from 0, in which base clustering i has the instances of row p; -1 where it
+    never saw them. ``offsets[i]`` is where its clusters begin when those of all bases are stacked; the last
+    entry is their number. Row p stands for ``counts[p]`` instances.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The counts as floating-point numbers."""
+        return self.counts.astype(float)
+
+
+class Canonical(NamedTuple):
+    """`Rows` in an order of rows, bases and clusters that follows from memberships alone."""
+
+    rows: Rows
+    order: np.ndarray  # which row of the given table each row is
+    bases: np.ndarray  # which column of the given table each base clustering is
+    clusters: np.ndarray  # which of the stacked clusters of the given table each stacked cluster is
+
+
+class Numbering(NamedTuple):
+    """Base clusterings and stacked clusters in their new order: which of the given ones each is."""
+
+    bases: np.ndarray
+    clusters: np.ndarray
+    offsets: np.ndarray  # in the new order
+
+
+def canonical(codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> Canonical:
+    """Number base clusterings and clusters by who is in them, and sort the rows.
+
+    A solver that draws its starts by position, or whose ties fall by rounding, then gives the same answer to
+    the last bit whatever names the clusters have and in whatever order rows and columns come. Where two
+    clusters or bases cannot be told apart by their members, the given order decides between them.
+
+    Cost: rows x bases a refinement; one is enough for most tables.
+    """
+    sizes = np.zeros(int(offsets[-1]) + 1, dtype=np.uint64)
+    stacked = stack_codes(codes, offsets)
+    for column in stacked:
+        np.add.at(sizes, column, counts.astype(np.uint64))
+    new = number(sizes[:-1], lambda colours: member_colours(stacked, counts, colours), offsets)
+    place = np.empty(len(new.clusters), dtype=np.intp)
+    place[new.clusters] = np.arange(len(place))
+    recoded = np.empty_like(codes, order="F")
+    for i, old in enumerate(new.bases):
+        numbers = place[offsets[old] : offsets[old + 1]] - new.offsets[i]
+        recoded[:, i] = np.append(numbers, -1)[codes[:, old]]
+    order = np.argsort(row_keys(recoded, np.diff(new.offsets)), kind="stable")
+    rows = Rows(np.ascontiguousarray(recoded[order]), new.offsets, counts[order])
+    return Canonical(rows, order, new.bases, new.clusters)
+
+
+def number(sizes: np.ndarray, refine: Callable[[np.ndarray], np.ndarray], offsets: np.ndarray) -> Numbering:
+    """The order of bases and clusters, from the sizes of the clusters and sums over their rows.
+
+    Colour refinement of the graph of rows and clusters: clusters are told apart by their sizes first, then by
+    the clusters that their rows are in elsewhere (``refine(colours)``, see `member_colours`), and so on until
+    that tells no more of them apart.
+    """
+    n_clusters, k = int(offsets[-1]), np.diff(offsets)
+    base = np.repeat(np.arange(len(k)), k)
+    colours, n_known = _mix(sizes.astype(np.uint64)), 0
+    while True:
+        of_base = np.add.reduceat(_mix(colours), offsets[:-1])
+        colours = _mix(colours + _mix(of_base)[base])
+        n_found = len(np.unique(colours))
+        if n_found in (n_known, n_clusters):
+            break
+        n_known, colours = n_found, _mix(colours ^ refine(colours))
+    bases = np.argsort(of_base, kind="stable")
+    place = np.empty(len(bases), dtype=np.intp)
+    place[bases] = np.arange(len(bases))
+    clusters = np.lexsort((colours, place[base]))
+    return Numbering(bases, clusters, np.concatenate([[0], np.cumsum(k[bases])]))
+
+
+def stack_codes(codes: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
+    """Column by column, the place of every label among the clusters of all bases; the last is missing."""
+    return [
+        np.where(column >= 0, column + start, offsets[-1])
+        for column, start in zip(codes.T, offsets[:-1], strict=True)
+    ]
+
+
+def member_colours(stacked: list[np.ndarray], counts: np.ndarray, colours: np.ndarray) -> np.ndarray:
+    """For every cluster the sum, over its instances, of what the colours of their clusters come to.
+
+    Modulo 2^64: exact, and whatever the order of the terms. Sums over parts of the table add up.
+    """
+    term = np.append(_mix(colours), np.uint64(0))
+    of_rows = np.zeros(len(counts), dtype=np.uint64)
+    for column in stacked:
+        of_rows += term[column]
+    values, total = counts.astype(np.uint64) * _mix(of_rows), np.zeros_like(term)
+    for column in stacked:
+        np.add.at(total, column, values)
+    return total[:-1]
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """Scatter the bits of 64-bit numbers (the finaliser of SplitMix64), so that sums of them say apart."""
+    z = values + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

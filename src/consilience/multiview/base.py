@@ -1,0 +1,208 @@
+"""What every view method does around its mathematics: read the views, check its limits, number clusters."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
+
+from consilience._methods import About
+from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._warnings import warn
+from consilience.multiview.rows import cluster_rows
+from consilience.views import Views, check_views, one_table
+
+_COUNT = [Interval(Integral, 1, None, closed="left")]
+
+# Constraints of the parameters that all view methods have, and of those that iterative ones have.
+COMMON_PARAMETERS: dict[str, Any] = {
+    "n_clusters": _COUNT,
+    "n_init": _COUNT,
+    "random_state": ["random_state"],
+}
+ITERATIVE_PARAMETERS: dict[str, Any] = {
+    **COMMON_PARAMETERS,
+    "max_iter": _COUNT,
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "verbose": ["verbose"],
+}
+# Constraints of parameters that several have.
+NORMALIZE = [StrOptions({"auto", "standard", "tfidf", "l2"}), None]
+N_NEIGHBORS = [*_COUNT, StrOptions({"auto"})]
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    # Looking for the pools of all libraries takes as long as a small fit; those used here are loaded by now.
+    return ThreadpoolController()
+
+
+def one_thread() -> Any:
+    """A context in which numerical libraries run in one thread: the same answer whatever the threads."""
+    return _thread_pools().limit(limits=1)
+
+
+class ViewMethod(ClusterMixin, BaseEstimator):
+    """Base of the estimators whose ``X`` is several tables about the same instances, with rows absent.
+
+    A method writes its mathematics as a function of arrays, calls it in ``_solve`` and says in class
+    attributes what it is. If it learns more than labels, ``_learn`` keeps that.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_instances,)
+        Cluster of every instance; 0 is the largest cluster.
+    n_clusters_ : int
+        Number of clusters found.
+    objective_ : ndarray of shape (n_iter,)
+        The objective after every sweep, where a method has one.
+    n_iter_ : int
+        Number of sweeps, where a method has such.
+    observed_ : ndarray of shape (n_instances, n_views)
+        Which instance was present in which view.
+    view_names_ : tuple of str
+        Names of the views.
+    index_ : ndarray or None
+        Ids of the instances; None where rows are known by position only.
+    n_features_per_view_ : tuple of int
+        Number of features of every view.
+    n_features_in_ : int
+        Number of features of all views together.
+    feature_names_in_ : ndarray of str
+        Names of the features, where a single frame was given.
+    """
+
+    about: ClassVar[About]
+    max_instances: ClassVar[float] = np.inf  # the most that it takes
+    max_views: ClassVar[float] = np.inf
+
+    n_clusters: int
+    n_init: int
+    random_state: Any
+    n_features_in_: int
+
+    def _solve(self, views: Views, rng: np.random.RandomState) -> Any:
+        """A result with ``labels``, a cluster from 0 for every instance, or an ``embedding`` of them.
+
+        Its fields ``centers``, ``objective``, ``n_iter`` and ``converged`` are kept or looked at if there are
+        such.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how it is solved")
+
+    def _cluster(self, result: Any, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray | None]:
+        """Labels and centres of the clusters of a result, or of k-means on the rows of its embedding."""
+        if hasattr(result, "labels"):
+            return result.labels, getattr(result, "centers", None)
+        return cluster_rows(result.embedding, self.n_clusters, n_init=self.n_init, rng=rng)
+
+    def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
+        """Keep what `result` has besides labels; `order` are its numbers of clusters, largest first."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> Self:
+        """Cluster the instances.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            One table per view, instances in rows; see :func:`consilience.check_views`. An absent instance is
+            a row of NaN.
+        y : ignored
+            There for scikit-learn's interface.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        """
+        views = self._read_views(X, mask)
+        self._check_views(views)
+        self._layout = views.layout
+        self.view_names_, self.n_features_per_view_ = views.names, views.n_features
+        self.n_features_in_ = sum(views.n_features)
+        self.index_, self.observed_ = views.index, views.observed
+        rng = random_source(self.random_state)
+        with one_thread():
+            result = self._solve(views, rng)
+            labels, centers = self._cluster(result, rng)
+            self._check_converged(getattr(result, "converged", True), getattr(self, "max_iter", 0))
+            order = self._answer(labels)
+            if centers is not None:
+                self._centers = centers[order]
+            if hasattr(result, "objective"):
+                self.objective_ = result.objective
+            if hasattr(result, "n_iter"):
+                self.n_iter_ = result.n_iter
+            self._learn(result, views, order)
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # NaN says that a row is absent from a view, which a single table cannot have: it has no other view.
+        tags.input_tags.allow_nan = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read_views(self, X: Any, mask: Any) -> Views:
+        """What `fit` is given."""
+        views = check_views(one_table(X), mask=mask)
+        if hasattr(X, "shape"):
+            validate_data(self, X, skip_check_array=True, reset=True)
+        return views
+
+    def _read_new_views(self, X: Any, mask: Any) -> Views:
+        """New instances with all fitted views in their order; a view that was not given has no rows."""
+        check_is_fitted(self)
+        if len(getattr(X, "shape", ())) > 1 and len(self.view_names_) == 1:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return self._layout.match(X, mask, method=type(self).__name__)
+
+    def _check_views(self, views: Views) -> None:
+        """Refuse fewer instances than clusters, and more of anything than the method takes."""
+        name, n = type(self).__name__, views.n_instances
+        if self.n_clusters > n:
+            raise ValueError(
+                f"n_samples={n} should be >= n_clusters={self.n_clusters}. "
+                "Hint: lower n_clusters, or check that instances are rows."
+            )
+        if views.n_views > self.max_views:
+            raise ValueError(
+                f"{name} takes at most {self.max_views} views, got {views.n_views}: "
+                f"{', '.join(map(repr, views.names))}. Hint: use APMC, MIC or DAIMC for more, or choose "
+                f"{self.max_views}."
+            )
+        if n > self.max_instances:
+            raise ValueError(
+                f"there are {n} instances, {name} takes at most {self.max_instances}: it compares all pairs. "
+                "Hint: use APMC, whose cost is linear in them."
+            )
+
+    def _answer(self, labels: np.ndarray) -> np.ndarray:
+        """Store the labels, numbered from the largest cluster, and return the old numbers in that order."""
+        order = np.argsort(-np.bincount(labels, minlength=self.n_clusters), kind="stable")
+        self.labels_ = np.argsort(order)[labels]
+        self.n_clusters_ = len(np.unique(labels))
+        return order
+
+    def _check_converged(self, converged: bool, max_iter: int) -> None:
+        if not converged:
+            warn(
+                f"{type(self).__name__} did not converge in max_iter={max_iter} iterations. "
+                "Hint: raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+
+    @property
+    def _sweeping(self) -> dict[str, Any]:
+        """What every iterative solver takes: when to stop, and whom to tell of a sweep."""
+        given = self.get_params(deep=False)
+        progress = self._progress if given["verbose"] else None
+        return {"max_iter": given["max_iter"], "tol": given["tol"], "progress": progress}
+
+    def _progress(self, iteration: int, objective: float) -> None:
+        print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)

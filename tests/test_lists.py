@@ -1,0 +1,95 @@
+"""A method is a file: every list of methods finds it there."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+TOY = '''
+"""The first base clustering, taken for all."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from consilience._methods import About
+from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+
+
+class ToyResult(NamedTuple):
+    labels: np.ndarray
+
+
+class Toy(LabelMethod):
+    """A toy that puts all rows in one cluster but the first ones."""
+
+    about = About(use="never", avoid="always", cost="rows", paper="Nobody, 2026.", linear=True)
+    _parameter_constraints = {**COMMON_PARAMETERS}
+
+    def __init__(self, n_clusters: Any = 8, *, unobserved: str = "error", random_state: Any = None) -> None:
+        self.n_clusters = n_clusters
+        self.unobserved = unobserved
+        self.random_state = random_state
+
+    def _solve(self, problem: Problem, rng: np.random.RandomState) -> ToyResult:
+        return ToyResult(np.maximum(problem.n_clusters - 1 - np.arange(len(problem.rows.counts)), 0))
+'''
+
+USE = """
+import runpy, consilience, consilience.dask
+from consilience import Toy
+from consilience.fusion.labels import named_method
+assert "Toy" in dir(consilience) and "Toy" in consilience.consensus.__all__
+table = [[0, 0], [0, 1], [1, 1], [1, 1]]
+assert set(Toy(2).fit(table).labels_) == {0, 1}
+assert type(named_method("toy", 2, "error", 0)) is Toy
+in_blocks = consilience.dask.Toy(2, max_distinct=9).fit([table])
+assert list(in_blocks.labels_.compute()) == list(Toy(2).fit(table).labels_)
+lists = runpy.run_path("docs/lists.py")
+print(lists["readme"]())
+print(lists["index"]())
+"""
+
+
+@pytest.fixture(scope="module")
+def with_toy(tmp_path_factory):
+    """A copy of the package with one more file, and its page."""
+    folder = tmp_path_factory.mktemp("toy")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
+    shutil.copytree(ROOT / "docs" / "methods", folder / "docs" / "methods", ignore=ignored)
+    shutil.copy(ROOT / "docs" / "lists.py", folder / "docs")
+    (folder / "src" / "consilience" / "consensus" / "toy.py").write_text(TOY)
+    (folder / "docs" / "methods" / "toy.md").write_text("# Toy\n\n```python\nToy(n_clusters=2)\n```\n")
+
+    def run(*arguments):
+        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_new_file_is_a_new_method_everywhere(with_toy):
+    shown = with_toy("-c", USE)
+    assert "[`Toy`](docs/methods/toy.md)" in shown
+    assert "| [Toy](toy.md) | never | always | rows |" in shown
+    assert "Toy\tlabels\tA toy that puts all rows in one cluster but the first ones." in with_toy(
+        "-m", "consilience", "methods", "--input", "labels"
+    )
+
+
+def test_the_lists_in_readme_and_index_are_those_of_the_methods():
+    lists = runpy.run_path(str(ROOT / "docs" / "lists.py"))
+    readme, index = (path.read_text(encoding="utf-8") for path in lists["TARGETS"])
+    assert lists["readme"]() in readme, "run make lists"
+    assert lists["index"]() in index, "run make lists"
