@@ -11,14 +11,16 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test test-floors lint docs bench clean
 
 help:
-	@echo "make demo   set up and run the main job on built-in data"
-	@echo "make test   set up and run all tests"
-	@echo "make lint   ruff, mypy and the import contracts"
-	@echo "make docs   the pages and the reference as a site, in docs/_build/html"
-	@echo "make bench  speed and memory, as ratios measured in one run"
+	@echo "make demo         set up and run the main job on built-in data"
+	@echo "make test         set up and run all tests"
+	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
+	@echo "make lint         ruff, mypy and the import contracts"
+	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
+	@echo "make bench        speed and memory, as ratios measured in one run"
+	@echo "make clean        remove the environments and what was built"
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "consilience needs Python 3.11 or later. Hint: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)")'
@@ -31,6 +33,17 @@ demo: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	$(RUN)python -m pytest -n auto --dist loadfile
+
+# pip has no way to ask for lowest versions; uv has, and brings Python 3.11 where there is none.
+.venv-floors/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-uv
+	.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-uv/bin/uv venv --quiet --clear --python 3.11 .venv-floors
+	.venv-uv/bin/uv pip install --quiet --python .venv-floors --resolution lowest-direct --editable '.[test]'
+	@touch $@
+
+test-floors: .venv-floors/.ready
+	.venv-floors/bin/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.ready
 	$(RUN)ruff check .
@@ -47,4 +60,4 @@ bench: $(VENV)/.ready
 	$(RUN)python -m benchmarks.bench_pce
 
 clean:
-	rm -rf $(VENV) demo-output docs/_build docs/api/generated
+	rm -rf $(VENV) .venv-floors .venv-uv demo-output docs/_build docs/api/generated

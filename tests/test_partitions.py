@@ -186,7 +186,7 @@ def test_booleans_with_gaps(column):
 
 @pytest.mark.parametrize(
     "marker",
-    [None, np.nan, float("nan"), pd.NA, pd.NaT, np.float32("nan"), np.datetime64("NaT"), ""],
+    [None, np.nan, float("nan"), pd.NA, pd.NaT, np.float32("nan"), np.datetime64("NaT", "D"), ""],
     ids=repr,
 )
 @pytest.mark.parametrize("present", [["x", "y"], [4, 5]])
