@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
@@ -14,6 +13,7 @@ from consilience._sklearn import Interval, StrOptions, fit_context, random_sourc
 from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
 from consilience.consensus.lwgp import check_base_clusters
 from consilience.core.coassociation import coassociation
+from consilience.core.compiled import compiled
 from consilience.core.components import clusters_of_graph
 from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import contingency, indicator
@@ -132,7 +132,7 @@ def update_memberships(
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(interpret=False)
 def _descend(s, first, w, own, overlap, weight, pull):  # type: ignore[no-untyped-def]
     n_rows, width = s.shape
     for p in range(n_rows):
