@@ -32,7 +32,7 @@ demo: $(VENV)/.ready
 	$(RUN)consilience demo demo-output
 
 test: $(VENV)/.ready
-	$(RUN)python -m pytest -n auto --dist loadfile
+	$(RUN)python -m pytest -n auto --dist worksteal
 
 # pip has no way to ask for lowest versions; uv has, and brings Python 3.11 where there is none.
 .venv-floors/.ready: pyproject.toml

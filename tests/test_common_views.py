@@ -1,6 +1,7 @@
 """What holds for every method of views: the house's own checks. (scikit-learn's run in `test_common`.)"""
 
 import pickle
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,17 @@ N_CLUSTERS = 3
 
 def build(name, settings, **more):
     return getattr(multiview, name)(random_state=0, **{"n_clusters": N_CLUSTERS, **settings, **more})
+
+
+def fitted(name, settings):
+    """The method on its clear views, fitted once for all checks that compare with it; not to be changed."""
+    return _fitted(name, tuple(settings.items()))
+
+
+@cache
+def _fitted(name, settings):
+    _, views, observed = clear_views()
+    return build(name, dict(settings)).fit(views, mask=observed)
 
 
 every_view_method = pytest.mark.parametrize(
@@ -82,8 +94,8 @@ def with_nan(views, observed):
 @every_view_method
 class TestViewMethod:
     def test_recovers_what_is_clear(self, name, settings, clear):
-        truth, views, observed = clear
-        model = build(name, settings).fit(views, mask=observed)
+        truth, views, _ = clear
+        model = fitted(name, settings)
         same(truth, model.labels_)
         assert model.labels_.dtype.kind == "i"
         assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
@@ -92,13 +104,13 @@ class TestViewMethod:
 
     def test_order_of_views_changes_nothing(self, name, settings, clear):
         _, views, observed = clear
-        model = build(name, settings).fit(views, mask=observed)
+        model = fitted(name, settings)
         same(model.labels_, build(name, settings).fit(views[::-1], mask=observed[:, ::-1]).labels_)
 
     def test_permuting_instances_permutes_the_answer(self, name, settings, clear):
         _, views, observed = clear
         order = np.random.default_rng(0).permutation(len(observed))
-        model = build(name, settings).fit(views, mask=observed)
+        model = fitted(name, settings)
         other = build(name, settings).fit([view[order] for view in views], mask=observed[order])
         same(model.labels_[order], other.labels_)
 
@@ -110,7 +122,7 @@ class TestViewMethod:
 
     def test_values_of_absent_rows_do_not_matter(self, name, settings, clear):
         _, views, observed = clear
-        labels = build(name, settings).fit(views, mask=observed).labels_
+        labels = fitted(name, settings).labels_
         other = [np.where(observed[:, [v]], view, 1e6) for v, view in enumerate(views)]
         assert_array_equal(build(name, settings).fit(other, mask=observed).labels_, labels)
         assert_array_equal(build(name, settings).fit(with_nan(views, observed)).labels_, labels)
@@ -144,7 +156,7 @@ class TestViewMethod:
 
     def test_sparse_is_dense(self, name, settings, clear):
         _, views, observed = clear
-        model = build(name, settings).fit(views, mask=observed)
+        model = fitted(name, settings)
         other = build(name, settings).fit([sparse.csr_array(view) for view in views], mask=observed)
         same(model.labels_, other.labels_)
 
@@ -187,7 +199,7 @@ class TestViewMethod:
 
     def test_single_precision_gives_the_same_answer(self, name, settings, clear):
         _, views, observed = clear
-        model = build(name, settings).fit(views, mask=observed)
+        model = fitted(name, settings)
         same(
             model.labels_,
             build(name, settings).fit([v.astype(np.float32) for v in views], mask=observed).labels_,
@@ -195,16 +207,15 @@ class TestViewMethod:
 
     def test_survives_pickle_and_clone(self, name, settings, clear):
         _, views, observed = clear
-        model = build(name, settings).fit(views, mask=observed)
+        model = fitted(name, settings)
         again = pickle.loads(pickle.dumps(model))
         assert_array_equal(again.labels_, model.labels_)
         if hasattr(model, "predict"):
             assert_array_equal(again.predict(views), model.predict(views))
         assert_array_equal(clone(model).fit(views, mask=observed).labels_, model.labels_)
 
-    def test_objective_is_recorded(self, name, settings, clear):
-        _, views, observed = clear
-        model = build(name, settings).fit(views, mask=observed)
+    def test_objective_is_recorded(self, name, settings):
+        model = fitted(name, settings)
         if not hasattr(model, "objective_"):
             pytest.skip("the method has no objective")
         assert len(model.objective_) == model.n_iter_
@@ -220,11 +231,11 @@ class TestViewMethod:
 @every_view_method
 class TestPredict:
     @pytest.fixture(autouse=True)
-    def fitted(self, name, settings, clear):
+    def prepared(self, name, settings, clear):
         if not hasattr(getattr(multiview, name), "predict"):
             pytest.skip("the method has no predict")
         self.truth, self.views, self.observed = clear
-        self.model = build(name, settings).fit(self.views, mask=self.observed)
+        self.model = fitted(name, settings)
 
     def test_training_rows_keep_their_clusters(self, name, settings):
         assert_array_equal(self.model.predict(self.views, mask=self.observed), self.model.labels_)

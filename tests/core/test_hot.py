@@ -1,4 +1,4 @@
-"""Each compiled loop against its plain NumPy twin."""
+"""Each loop against its plain NumPy twin, as machine code and as Python runs it over a few entries."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,17 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.csgraph import connected_components
 
-from consilience.core import hot
+from consilience.core import compiled, hot
 from consilience.core.pairs import byte_sums, per_base
 from tests.core.tables import KS, OFFSETS, one_hot, random_codes
 
 DTYPES = [np.int8, np.int16, np.int32]
 MISSING = [0.0, 0.4, 1.0]
+
+
+@pytest.fixture(params=[0, 10**6], ids=["compiled", "interpreted"], autouse=True)
+def _few(request, monkeypatch):
+    monkeypatch.setattr(compiled, "FEW", request.param)
 
 
 @pytest.fixture(params=DTYPES, ids=lambda dtype: dtype.__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 
 from consilience._methods import About
@@ -13,6 +12,7 @@ from consilience._sklearn import Interval
 from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
+from consilience.core.compiled import compiled
 from consilience.core.components import clusters_of_graph
 from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import contingency, indicator
@@ -128,7 +128,7 @@ def update_memberships(
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(interpret=False)
 def _descend(s, first, w, own, overlap, weight, pull):  # type: ignore[no-untyped-def]
     n_rows, width = s.shape
     for p in range(n_rows):

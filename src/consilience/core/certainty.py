@@ -1,10 +1,10 @@
 """How far the other base clusterings keep a base cluster together."""
 
 import numpy as np
-from numba import njit
 
 from consilience.core.blocks import run_blocks
 from consilience.core.canonical import Rows
+from consilience.core.compiled import compiled
 from consilience.core.tables import contingency, scatter
 
 # Rows compared with all rows in one piece of work.
@@ -76,7 +76,7 @@ def certain_coassociation(
 
 
 # Sums in a fixed order, so that the matrix is symmetric to the last bit.
-@njit(nogil=True, cache=True)
+@compiled(reads=4)
 def _agree(codes, values, scale, shift, start, stop, out):  # type: ignore[no-untyped-def]
     n_rows, n_bases = codes.shape
     for p in range(start, stop):

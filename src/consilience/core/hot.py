@@ -6,13 +6,11 @@ in a stacked table that has a row per cluster of any base.
 """
 
 import numpy as np
-from numba import njit
 
-# Sums may be reordered for speed; infinities keep their meaning.
-_compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+from consilience.core.compiled import compiled
 
 
-@_compiled
+@compiled(reads=3)
 def gather_sum(codes, offsets, table, out):  # type: ignore[no-untyped-def]
     """``out[p] = sum_i table[offsets[i] + codes[p, i]]`` over observed entries: the product of the stacked
     indicator with a table."""
@@ -29,7 +27,7 @@ def gather_sum(codes, offsets, table, out):  # type: ignore[no-untyped-def]
                     out[p, d] += table[row, d]
 
 
-@_compiled
+@compiled(reads=4)
 def scatter_sum(codes, offsets, weights, values, out):  # type: ignore[no-untyped-def]
     """``out[offsets[i] + codes[p, i]] += weights[p] * values[p]``: the transposed product."""
     n_rows, n_bases = codes.shape
@@ -44,7 +42,7 @@ def scatter_sum(codes, offsets, weights, values, out):  # type: ignore[no-untype
                     out[row, d] += weight * values[p, d]
 
 
-@_compiled
+@compiled(reads=3)
 def contingency(codes, offsets, weights, out):  # type: ignore[no-untyped-def]
     """Upper triangle of ``indicator.T @ diag(weights) @ indicator``: weighted counts of cluster pairs."""
     n_rows, n_bases = codes.shape
@@ -63,7 +61,7 @@ def contingency(codes, offsets, weights, out):  # type: ignore[no-untyped-def]
                 out[row, stacked[b]] += weight
 
 
-@_compiled
+@compiled(reads=3)
 def quadratic(codes, offsets, table, out):  # type: ignore[no-untyped-def]
     """``out[p] = z_p.T @ table @ z_p``, z_p the row's part of the stacked indicator; `table` symmetric."""
     n_rows, n_bases = codes.shape
@@ -83,7 +81,7 @@ def quadratic(codes, offsets, table, out):  # type: ignore[no-untyped-def]
         out[p] = value
 
 
-@_compiled
+@compiled(reads=4)
 def cross(codes, offsets, labels, weights, out):  # type: ignore[no-untyped-def]
     """``out[offsets[i] + codes[p, i], labels[p]] += weights[p]``; rows with a negative label are left out."""
     n_rows, n_bases = codes.shape
@@ -95,7 +93,7 @@ def cross(codes, offsets, labels, weights, out):  # type: ignore[no-untyped-def]
                     out[offsets[i] + codes[p, i], label] += weights[p]
 
 
-@_compiled
+@compiled(reads=4)
 def elect(codes, offsets, table, bias, labels):  # type: ignore[no-untyped-def]
     """``labels[p] = argmax(bias + gather_sum)`` without keeping the sums."""
     n_rows, n_bases = codes.shape
@@ -116,7 +114,7 @@ def elect(codes, offsets, table, bias, labels):  # type: ignore[no-untyped-def]
         labels[p] = best
 
 
-@_compiled
+@compiled(reorder=True)
 def impute(codes, missing, offsets, table, bias, weights, target, diversity):  # type: ignore[no-untyped-def]
     """Refill missing entries, base after base, each with the cluster that brings the row nearest its target.
 
@@ -167,7 +165,7 @@ def impute(codes, missing, offsets, table, bias, weights, target, diversity):  #
     return changed
 
 
-@_compiled
+@compiled(reads=3, reorder=True)
 def assign(embedding, rotation_t, weights, labels):  # type: ignore[no-untyped-def]
     """``labels[p] = argmax_q <embedding[p], rotation_t[q]>``; returns how much weight changed its label, and
     the weighted sum of the maxima."""
@@ -188,7 +186,7 @@ def assign(embedding, rotation_t, weights, labels):  # type: ignore[no-untyped-d
     return moved, fit
 
 
-@_compiled
+@compiled(reads=4)
 def complete(codes, labels, offsets, evidence, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` where ``codes`` is missing with the cluster of highest summed evidence.
 
@@ -218,7 +216,7 @@ def complete(codes, labels, offsets, evidence, out):  # type: ignore[no-untyped-
             out[p, i] = best - lo
 
 
-@_compiled
+@compiled(reads=1, interpret=False)
 def group(keys, slots, values, counts, inverse):  # type: ignore[no-untyped-def]
     """Number the distinct keys in the order of their first occurrence; returns how many there are.
 
@@ -245,7 +243,7 @@ def group(keys, slots, values, counts, inverse):  # type: ignore[no-untyped-def]
     return found
 
 
-@_compiled
+@compiled(reads=1)
 def count_agreeing(codes, start, stop, sizes):  # type: ignore[no-untyped-def]
     """``sizes[p]``: with how many later rows row ``p`` shares a cluster in at least one base."""
     n_rows, n_bases = codes.shape
@@ -259,7 +257,7 @@ def count_agreeing(codes, start, stop, sizes):  # type: ignore[no-untyped-def]
         sizes[p] = found
 
 
-@_compiled
+@compiled(reads=1)
 def fill_agreeing(codes, start, stop, starts, left, right, agree):  # type: ignore[no-untyped-def]
     """The pairs that `count_agreeing` counted, those of row ``p`` from ``starts[p]`` on, and which bases
     agree: bit ``i % 8`` of ``agree[pair, i // 8]``, which must be zero before."""
@@ -278,7 +276,7 @@ def fill_agreeing(codes, start, stop, starts, left, right, agree):  # type: igno
                 place += 1
 
 
-@_compiled
+@compiled(reads=5)
 def sum_bits(left, right, agree, seen, table, agreeing, together):  # type: ignore[no-untyped-def]
     """Sums over the bases that agree on a pair and over those that saw both; ``table[b, byte]`` is the sum
     over the bits of byte ``b``."""
@@ -291,7 +289,7 @@ def sum_bits(left, right, agree, seen, table, agreeing, together):  # type: igno
         agreeing[e], together[e] = t, a
 
 
-@_compiled
+@compiled(reads=10, reorder=True)
 def learn_pairs(  # type: ignore[no-untyped-def]
     left, right, agree, seen, certain, table, embedding, spread, counts, pace, rho, threshold,
     s, by_agree, by_seen,
@@ -339,7 +337,7 @@ def learn_pairs(  # type: ignore[no-untyped-def]
     return nonzero
 
 
-@_compiled
+@compiled(reads=5)
 def link(left, right, s, counts, root, starts, others, weights, diagonal):  # type: ignore[no-untyped-def]
     """Upper half of the quotient Laplacian of the pairs with ``s > 0``; returns how many there are.
 
@@ -363,8 +361,8 @@ def link(left, right, s, counts, root, starts, others, weights, diagonal):  # ty
     return kept
 
 
-@_compiled
-def multiply(starts, others, weights, diagonal, x, out):  # type: ignore[no-untyped-def]
+@compiled(reads=5)
+def multiply(others, weights, starts, diagonal, x, out):  # type: ignore[no-untyped-def]
     """``out = laplacian @ x`` of what `link` made."""
     n_rows, width = x.shape
     mine, total = np.empty(width), np.empty(width)
@@ -383,7 +381,7 @@ def multiply(starts, others, weights, diagonal, x, out):  # type: ignore[no-unty
             out[p, d] -= total[d]
 
 
-@_compiled
+@compiled(reads=3)
 def join(left, right, s, parent):  # type: ignore[no-untyped-def]
     """Connected components of the pairs with ``s > 0``: afterwards ``parent[p]`` is the lowest row of ``p``'s
     component. ``parent`` must be 0..rows-1 before."""
@@ -405,7 +403,7 @@ def join(left, right, s, parent):  # type: ignore[no-untyped-def]
         parent[p] = parent[parent[p]]  # lower rows are already at their root
 
 
-@_compiled
+@compiled(reads=2)
 def smallest(table, bias, out):  # type: ignore[no-untyped-def]
     """Columns of the smallest entries of ``bias - 2 table`` in every row, as many as `out` has, ascending."""
     k = out.shape[1]
@@ -429,7 +427,7 @@ def smallest(table, bias, out):  # type: ignore[no-untyped-def]
             out[p, place] = q
 
 
-@_compiled
+@compiled(reads=3)
 def agree(codes, pointers, others, out):  # type: ignore[no-untyped-def]
     """``out[i, e]``: whether base i has both rows of pair e in one cluster; row p is in a pair with each of
     ``others[pointers[p] : pointers[p + 1]]``."""
@@ -440,7 +438,7 @@ def agree(codes, pointers, others, out):  # type: ignore[no-untyped-def]
                 out[i, e] = codes[p, i] == codes[q, i]
 
 
-@_compiled
+@compiled(reads=2)
 def largest(scores, offsets, out):  # type: ignore[no-untyped-def]
     """``out[p, i]``: place of the largest score in ``offsets[i]..offsets[i + 1]``, the first of equals."""
     for p in range(scores.shape[0]):

@@ -61,9 +61,9 @@ def components(left: np.ndarray, right: np.ndarray, s: np.ndarray, n_rows: int) 
 class Links(NamedTuple):
     """The quotient Laplacian: its diagonal, and the negated entries above it, row by row."""
 
-    starts: np.ndarray
     others: np.ndarray  # columns; those of row p are starts[p] to starts[p + 1]
     weights: np.ndarray
+    starts: np.ndarray
     diagonal: np.ndarray
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ def _links(left: np.ndarray, right: np.ndarray, s: np.ndarray, counts: np.ndarra
     starts = np.empty(len(counts) + 1, dtype=np.int64)
     others, weights, diagonal = np.empty_like(right), np.empty(len(s)), np.zeros(len(counts))
     kept = hot.link(left, right, s, counts, root, starts, others, weights, diagonal)
-    return Links(starts, others[:kept], weights[:kept], diagonal)
+    return Links(others[:kept], weights[:kept], starts, diagonal)
 
 
 def _smallest(

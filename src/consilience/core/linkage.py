@@ -1,7 +1,8 @@
 """Exact average and single linkage of weighted rows."""
 
 import numpy as np
-from numba import njit
+
+from consilience.core.compiled import compiled
 
 # Similarities closer than this, relative to the largest, are ties: what is left of rounding when the same
 # numbers are summed in another order.
@@ -100,8 +101,8 @@ def _sorted_merges(pairs: np.ndarray, heights: np.ndarray, weights: np.ndarray, 
     return merges
 
 
-# Without the liberties of the other compiled loops: reordered sums would make ties of their own.
-@njit(nogil=True, cache=True)
+# Never with `reorder`: reordered sums would make ties of their own.
+@compiled()
 def _chain(s, sizes, order, tie, pairs, heights):  # type: ignore[no-untyped-def]
     """Nearest-neighbour chain. A cluster lives in the slot of its first row in `order`."""
     n_rows = len(order)
@@ -157,7 +158,7 @@ def _chain(s, sizes, order, tie, pairs, heights):  # type: ignore[no-untyped-def
                 s[other, kept] = value
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _spanning_tree(s, order, tie, pairs, heights):  # type: ignore[no-untyped-def]
     """Prim's algorithm from the first row of `order`; ties go to the row that comes first in it."""
     n_rows = len(order)
