@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from consilience.consensus import _acmk_admm as dense
 from consilience.consensus import _acmk_sparse as sparse
 from consilience.core.discretize import fill_empty_clusters, label_sums
-from consilience.core.spectral import leading_eigenpairs, left_singular_vectors
+from consilience.core.eigen import leading_eigenpairs
+from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import orthonormalize
 
 # Starts of k-means are compared on at most this many rows.

@@ -21,7 +21,7 @@ from consilience.consensus import _acmk_admm as dense
 from consilience.consensus import _acmk_sparse as sparse
 from consilience.consensus._acmk_endings import filtered, final_labels
 from consilience.consensus._labels import by_size
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.generate import base_partitions
 
 # n x n matrices of float64 that the dense solver holds at its peak, as measured.

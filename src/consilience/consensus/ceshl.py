@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import linalg
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
@@ -16,6 +15,7 @@ from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, chec
 from consilience.consensus.lwgp import check_base_clusters
 from consilience.core.coassociation import coassociation
 from consilience.core.components import clusters_of_graph
+from consilience.core.eigen import smallest_eigenpairs
 from consilience.core.simplex import minimize_in_box
 from consilience.core.tables import contingency, indicator, scatter
 
@@ -114,8 +114,7 @@ def _embed(
     """Eigenvectors of the smallest Laplacian eigenvalues, equal on equal rows, and one eigenvalue more."""
     root = np.sqrt(c)
     laplacian = np.diag(degrees) - graph * root * root[:, None]
-    last = min(n_clusters, len(c) - 1)
-    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, last])
+    values, vectors = smallest_eigenpairs(laplacian, n_clusters + 1)
     return vectors[:, :n_clusters] / root[:, None], values
 
 

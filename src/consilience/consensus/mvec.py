@@ -16,9 +16,9 @@ from consilience._sklearn import Interval, StrOptions, fit_context, random_sourc
 from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
 from consilience.core.coassociation import coassociation
 from consilience.core.cuts import cut_embedding
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import shrink_singular_values
 from consilience.core.simplex import project_rows
-from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import indicator
 from consilience.partitions import Partitions
 

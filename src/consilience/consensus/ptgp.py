@@ -14,7 +14,7 @@ from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, chec
 from consilience.consensus.lwgp import check_base_clusters
 from consilience.consensus.pta import MAX_ROWS, trajectories
 from consilience.core.cuts import cut_embedding
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import scatter
 
 

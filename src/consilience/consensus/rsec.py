@@ -15,8 +15,8 @@ from consilience._sklearn import Interval, StrOptions, fit_context, random_sourc
 from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows
 from consilience.core.coassociation import coassociation
 from consilience.core.cuts import cut_embedding
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import angular_affinity, shrink_singular_values
-from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import indicator
 
 # Two singular value decompositions of rows x rows a step, more than a hundred steps: minutes at the limit.

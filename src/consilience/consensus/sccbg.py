@@ -15,7 +15,7 @@ from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, chec
 from consilience.consensus.lwgp import check_base_clusters
 from consilience.core.coassociation import coassociation
 from consilience.core.components import clusters_of_graph
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import contingency, indicator
 
 # A quadratic program of the size of all base clusters for every row and step: minutes at the limit.

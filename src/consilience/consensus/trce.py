@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import linalg
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
@@ -14,6 +13,7 @@ from consilience._sklearn import Interval, StrOptions, fit_context, random_sourc
 from consilience.consensus._labels import N_CLUSTERS, LabelsMixin, by_size, check_rows, per_column
 from consilience.core.certainty import certain_coassociation
 from consilience.core.components import clusters_of_graph
+from consilience.core.eigen import smallest_eigenpairs
 from consilience.core.simplex import project_rows
 from consilience.core.tables import indicator, scatter
 
@@ -145,8 +145,7 @@ def _embed(s: np.ndarray, w: np.ndarray, n_clusters: int) -> tuple[np.ndarray, n
     root = np.sqrt(w)
     laplacian = -s * root * root[:, None]
     laplacian[np.diag_indices_from(laplacian)] += s @ w
-    last = min(n_clusters, len(w) - 1)
-    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, last])
+    values, vectors = smallest_eigenpairs(laplacian, n_clusters + 1)
     return vectors[:, :n_clusters] / root[:, None], values
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 
 Matrix = Any  # a 2-D float array or a CSR array
 

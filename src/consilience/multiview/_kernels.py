@@ -15,9 +15,9 @@ from threadpoolctl import ThreadpoolController
 
 from consilience._sklearn import StrOptions
 from consilience.core.blocks import BLOCK_ROWS
+from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
     EXACT_ROWS,
-    Eigenpairs,
     Fill,
     Kernel,
     fit_kernel,

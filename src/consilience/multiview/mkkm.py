@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
-    Eigenpairs,
     Fill,
     Kernel,
     absent,
