@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from consilience import ACMK, datasets
-from consilience.core import hot
+from consilience.core import eigen, hot
 from consilience.features import _acmk_admm as dense
 from consilience.features import _acmk_endings as endings
 from consilience.features import _acmk_sparse as sparse
@@ -343,7 +343,8 @@ def test_leading_vectors_equal_a_dense_eigenproblem(monkeypatch, unanimous):
     base = np.column_stack([truth] * 4).astype(np.int32) if unanimous else base
     found = solve_sparse(x, base, refine=False)
     exact = sparse.leading_vectors(found.graph, found.codes, found.weights, 4)
-    monkeypatch.setattr(sparse, "_DENSE_EIGEN", 0)
+    monkeypatch.setattr(sparse, "DENSE", 0)
+    monkeypatch.setattr(eigen, "WHOLE", 0)
     monkeypatch.setattr(sparse, "_EIGEN_TOL", 1e-10)
     vectors = sparse.leading_vectors(found.graph, found.codes, found.weights, 4)
     assert_allclose(vectors @ vectors.T, exact @ exact.T, atol=1e-7)

@@ -8,18 +8,18 @@ from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from consilience.core import anchors as module
+from consilience.core import eigen
 from consilience.core.anchors import (
-    Eigenpairs,
     FusedSimilarity,
     anchor_components,
     diffused_kernel,
     fused_eigenpairs,
     graph_eigenpairs,
-    locked_eigenpairs,
     nearest_anchors,
     spread_rows,
     truncated_kernel,
 )
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.graphs import neighbour_graph
 from tests.oracles.apmc import plain_eigenpairs, plain_weights
 
@@ -132,7 +132,7 @@ def test_eigenpairs_equal_the_plain_ones(n_graphs, monkeypatch):
     found = eigenpairs(operator, 6)
     assert_allclose(found.values, values, atol=1e-8)
     same_space(found.vectors, vectors)
-    monkeypatch.setattr(module, "_DENSE_ANCHORS", 0)
+    monkeypatch.setattr(module, "DENSE", 0)
     found = eigenpairs(operator, 6)
     assert_allclose(found.values, values, atol=1e-8)
     same_space(found.vectors, vectors)
@@ -150,7 +150,7 @@ def blocks(sizes, n_anchors, seed=0):
 def test_ten_exact_components_give_ten_eigenvalues_of_one(through, monkeypatch):
     factor = blocks([40] * 10, 20)
     if through == "operator":
-        monkeypatch.setattr(module, "_DENSE_ANCHORS", 0)
+        monkeypatch.setattr(module, "DENSE", 0)
     labels = anchor_components(factor)
     assert_array_equal(np.bincount(labels), [40] * 10)
     found = eigenpairs(FusedSimilarity(factor, np.ones((400, 1), dtype=bool)), 10)
@@ -189,7 +189,7 @@ def test_copies_of_an_eigenvalue_are_not_missed(copies):
     operator = LinearOperator(
         (n, n), matvec=lambda x: diagonal * x.ravel(), matmat=lambda x: diagonal[:, None] * x
     )
-    found = locked_eigenpairs(operator, Eigenpairs(np.empty(0), np.empty((n, 0))), copies + 3)
+    found = leading_eigenpairs(operator, copies + 3)
     assert_allclose(found.values, np.sort(diagonal)[::-1][: copies + 3], atol=1e-8)
     assert_allclose(found.vectors.T @ found.vectors, np.eye(copies + 3), atol=1e-7)
 
@@ -245,7 +245,7 @@ def test_iterative_eigenvectors_span_what_the_dense_ones_span(monkeypatch, bridg
     root = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
     adjacency = graph.toarray() / root / root[:, None]
     values, vectors = np.linalg.eigh(adjacency)
-    monkeypatch.setattr(module, "_DENSE_ROWS", 10)
+    monkeypatch.setattr(eigen, "WHOLE", 10)
     found = graph_eigenpairs(graph, 10).vectors
     assert_allclose(found.T @ found, np.eye(10), atol=1e-8)
     # All ten copies of the eigenvalue one, or what a weak bridge makes of them.
@@ -256,7 +256,7 @@ def test_iterative_eigenvectors_span_what_the_dense_ones_span(monkeypatch, bridg
 
 def test_more_components_than_vectors_gives_the_largest(monkeypatch):
     graph = side_by_side([30, 10, 50, 20], np.random.default_rng(4))
-    monkeypatch.setattr(module, "_DENSE_ROWS", 10)
+    monkeypatch.setattr(eigen, "WHOLE", 10)
     found = graph_eigenpairs(graph, 2).vectors
     assert_array_equal(np.flatnonzero(found[:, 0]), np.arange(40, 90))
     assert_array_equal(np.flatnonzero(found[:, 1]), np.arange(30))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from consilience.core import spectral
-from consilience.core.spectral import leading_eigenpairs, left_singular_vectors
-from tests.core.tables import offsets_of, one_hot, orthogonal, random_codes
+from consilience.core import eigen, spectral
+from consilience.core.spectral import left_singular_vectors
+from tests.core.tables import offsets_of, one_hot, random_codes
 
 ROUTES = {"rows": "_through_rows", "columns": "_through_columns", "iterative": "_iteratively"}
 WIDE = (5, 6, 7, 8)  # 26 clusters for 20 rows
@@ -25,7 +25,8 @@ def only(monkeypatch):
             if name != route:
                 monkeypatch.setattr(spectral, function, wrong)
         if dense is not None:
-            monkeypatch.setattr(spectral, "_DENSE", dense)
+            monkeypatch.setattr(spectral, "DENSE", dense)
+            monkeypatch.setattr(eigen, "WHOLE", 0)
 
     return choose
 
@@ -121,41 +122,3 @@ def test_a_row_that_nobody_saw_is_zero():
     codes, offsets, weights = problem(60, TALL)
     codes[7] = -1
     assert_allclose(left_singular_vectors(codes, offsets, weights, 3)[7], 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("k", [1, 3, 12])
-def test_leading_eigenpairs(k):
-    rng = np.random.default_rng(0)
-    values = np.sort(rng.standard_normal(12))[::-1]
-    basis = orthogonal(12, rng)
-    found_values, found = leading_eigenpairs((basis * values) @ basis.T, k)
-    assert_allclose(found_values, values[:k], atol=1e-12)
-    assert_allclose(np.abs(np.sum(found * basis[:, :k], axis=0)), 1.0, atol=1e-10)
-
-
-@pytest.mark.parametrize("n", [60, 300])
-@pytest.mark.parametrize("k", [1, 7, 30, 60])
-def test_many_equal_eigenvalues(n, k):
-    # The co-association of disjoint pairs: half of the eigenvalues are 2, half are 0.
-    matrix = np.kron(np.eye(n // 2), np.ones((2, 2)))
-    values, vectors = leading_eigenpairs(matrix, k)
-    assert values.shape == (k,)
-    assert vectors.shape == (n, k)
-    assert_allclose(values, np.where(np.arange(k) < n // 2, 2.0, 0.0), atol=1e-12)
-    assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
-    assert_allclose(matrix @ vectors, vectors * values, atol=1e-10)
-
-
-def test_a_subset_solver_that_returns_too_few_is_not_believed(monkeypatch):
-    whole = spectral.linalg.eigh
-
-    def short(matrix, subset_by_index=None, **options):
-        if subset_by_index is None:
-            return whole(matrix, **options)
-        values, vectors = whole(matrix, subset_by_index=subset_by_index, **options)
-        return values[:-1], vectors[:, :-1]
-
-    monkeypatch.setattr(spectral.linalg, "eigh", short)
-    values, vectors = leading_eigenpairs(np.diag([1.0, 4.0, 3.0, 2.0]), 3)
-    assert_allclose(values, [4.0, 3.0, 2.0])
-    assert_allclose(np.abs(vectors), np.eye(4)[:, [1, 2, 3]], atol=1e-12)

@@ -15,9 +15,9 @@ from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import coassociation
 from consilience.core.cuts import cut_embedding
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import shrink_singular_values
 from consilience.core.simplex import project_rows
-from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import indicator
 
 # The penalty of the multipliers: first value and growth. Well below one, the distances in H outweigh all else

@@ -13,7 +13,7 @@ from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, Lab
 from consilience.consensus.pta import PTA, trajectories
 from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import scatter
 
 

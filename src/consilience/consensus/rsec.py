@@ -13,8 +13,8 @@ from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
 from consilience.core.cuts import cut_embedding
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import angular_affinity, shrink_singular_values
-from consilience.core.spectral import leading_eigenpairs
 
 # The penalty of the multipliers: first value (over the greatest column sum), growth, and greatest value.
 _FIRST_MU, _GROWTH, _LAST_MU = 1.5, 1.1, 1e10

@@ -14,7 +14,7 @@ from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
 from consilience.core.compiled import compiled
 from consilience.core.components import clusters_of_graph
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import contingency, indicator
 
 # How far sums of eigenvalues may be from whole numbers, as in the authors' program.

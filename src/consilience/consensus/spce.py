@@ -19,9 +19,9 @@ from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.laplacian import Embedding, components, embed
 from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, sum_over_bases
-from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import contingency, scatter
 
 # A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
 from consilience.core.blocks import BLOCK_ROWS, map_blocks
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
 
 Matrix = Any  # a 2-D float array or a CSR array
 
-# Up to this many anchors or instances the dense eigenproblem is quick and has no convergence to worry about.
-_DENSE_ANCHORS, _DENSE_ROWS = 2500, 200
 # Distances held at a time by a thread: 32 MB.
 _BLOCK_ENTRIES = 2**22
 
@@ -27,13 +25,6 @@ class Neighbours(NamedTuple):
 
     columns: np.ndarray
     distance: np.ndarray
-
-
-class Eigenpairs(NamedTuple):
-    """The largest eigenvalues, descending, and their eigenvectors in columns."""
-
-    values: np.ndarray
-    vectors: np.ndarray
 
 
 def nearest_anchors(x: Matrix, anchors: Matrix, k: int) -> Neighbours:
@@ -111,7 +102,7 @@ def graph_eigenpairs(graph: sp.csr_array, k: int) -> Eigenpairs:
     scaled = (sp.diags_array(1.0 / root) @ graph @ sp.diags_array(1.0 / root)).tocsr()
     parts = _largest_first(connected_components(graph, directed=False)[1])
     operator = LinearOperator(graph.shape, matvec=scaled.__matmul__, matmat=scaled.__matmul__, dtype=float)
-    return locked_eigenpairs(operator, _on_components(root, parts, k), k)
+    return leading_eigenpairs(operator, k, known=_on_components(root, parts, k))
 
 
 class FusedSimilarity(LinearOperator):
@@ -195,7 +186,7 @@ def fused_eigenpairs(similarity: FusedSimilarity, parts: np.ndarray, k: int) -> 
     known = _on_components(root, parts, k)
     if known.vectors.shape[1] == k:
         return known
-    if len(similarity.kinds) == 1 and similarity.factor.shape[1] <= _DENSE_ANCHORS:
+    if len(similarity.kinds) == 1 and similarity.factor.shape[1] <= DENSE:
         weight = float(similarity.kind_weights[0, 0])
         gram = weight * _gram(similarity.factor, 1.0 / similarity.degrees)
         values, vectors = leading_eigenpairs(gram, min(k, len(gram)))
@@ -208,7 +199,7 @@ def fused_eigenpairs(similarity: FusedSimilarity, parts: np.ndarray, k: int) -> 
         return (similarity @ (x.reshape(len(root), -1) / root[:, None])) / root[:, None]
 
     operator = LinearOperator(similarity.shape, matvec=normalised, matmat=normalised, dtype=np.float64)
-    found = locked_eigenpairs(operator, known, k)
+    found = leading_eigenpairs(operator, k, known=known)
     positive = found.values > 1e-12
     return Eigenpairs(found.values[positive], found.vectors[:, positive])
 
@@ -233,56 +224,6 @@ def _on_components(root: np.ndarray, parts: np.ndarray, k: int) -> Eigenpairs:
     known[rows, parts[rows]] = root[rows]
     known /= np.sqrt(np.einsum("pd,pd->d", known, known))
     return Eigenpairs(np.ones(known.shape[1]), known)
-
-
-def locked_eigenpairs(operator: LinearOperator, known: Eigenpairs, k: int) -> Eigenpairs:
-    """The k largest eigenvalues of a symmetric operator of norm one at most, given some of the largest.
-
-    Lanczos' iteration sees one copy of a repeated eigenvalue. So what was found is moved out of the way, and
-    the iteration runs again until the largest that is left is not larger than any that was taken.
-    """
-    n = operator.shape[0]
-    if known.vectors.shape[1] >= k:
-        return Eigenpairs(known.values[:k], known.vectors[:, :k])
-    if n <= max(_DENSE_ROWS, 4 * k):
-        values, vectors = leading_eigenpairs(operator @ np.eye(n), min(k, n))
-        return Eigenpairs(values, vectors)
-    # A new start every time: in the space of a repeated eigenvalue the iteration finds the one direction that
-    # its start points to, and from the same start never another.
-    rng = np.random.RandomState(0)
-    found = known
-    wanted = k - known.vectors.shape[1]
-    while wanted:
-        found = _join(found, _largest_but(operator, found, wanted, rng), k)
-        # Whether a copy was missed: the largest eigenvalue outside of what was found.
-        rest = _largest_but(operator, found, 1, rng)
-        wanted = int(rest.values[0] > found.values[-1] + 1e-9)
-        if wanted:
-            found = _join(found, rest, k)
-    return found
-
-
-def _largest_but(
-    operator: LinearOperator, found: Eigenpairs, k: int, rng: np.random.RandomState
-) -> Eigenpairs:
-    q, lift = found.vectors, found.values + 1.0
-    start = rng.standard_normal(len(q))
-
-    def deflated(x: np.ndarray) -> np.ndarray:
-        # What was found gets the eigenvalue -1, below all others.
-        x = x.reshape(len(q), -1)
-        return operator @ x - q @ (lift[:, None] * (q.T @ x))
-
-    moved = LinearOperator(operator.shape, matvec=deflated, matmat=deflated, dtype=np.float64)
-    values, vectors = eigsh(moved, k=k, which="LA", v0=start - q @ (q.T @ start), tol=1e-10)
-    order = np.argsort(-values)
-    return Eigenpairs(values[order], vectors[:, order])
-
-
-def _join(first: Eigenpairs, second: Eigenpairs, k: int) -> Eigenpairs:
-    values = np.concatenate([first.values, second.values])
-    order = np.argsort(-values, kind="stable")[:k]
-    return Eigenpairs(values[order], np.hstack([first.vectors, second.vectors])[:, order])
 
 
 def _squared_norms(x: Matrix) -> np.ndarray:

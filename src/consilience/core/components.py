@@ -1,11 +1,11 @@
 """From a learned graph that should fall into a given number of components to exactly so many clusters."""
 
 import numpy as np
-from scipy import linalg
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from consilience.core.cuts import cut_embedding, graph_embedding
+from consilience.core.eigen import smallest_eigenpairs
 
 # Eigenvalue sums that count as zero, as in the programs of TRCE and CESHL: of the first c, and of the first
 # c + 1.
@@ -23,8 +23,7 @@ def component_embedding(graph: np.ndarray, w: np.ndarray, n_clusters: int) -> tu
     root = np.sqrt(w)
     laplacian = -graph * root * root[:, None]
     laplacian[np.diag_indices_from(laplacian)] += graph @ w
-    last = min(n_clusters, len(w) - 1)
-    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, last])
+    values, vectors = smallest_eigenpairs(laplacian, n_clusters + 1)
     factor = 1.0
     if values[:n_clusters].sum() > _ZERO:
         factor = 2.0

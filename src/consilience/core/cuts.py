@@ -7,7 +7,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
-from consilience.core.spectral import leading_eigenpairs, left_singular_vectors
+from consilience.core.eigen import leading_eigenpairs
+from consilience.core.spectral import left_singular_vectors
 from consilience.core.tables import cluster_sizes, gather, scatter
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import normalize
 
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import WHOLE, Eigenpairs, lanczos, leading_eigenpairs
 
 Matrix = Any  # a 2-D float array or a scipy.sparse.csr_array; scipy carries no types
 Function = str | Callable[[Matrix, Matrix], np.ndarray]
@@ -28,7 +28,6 @@ EXACT_ROWS = 4000
 N_LANDMARKS = 300
 _MAPPED_WIDTH = 2000  # quadratic features that are narrower than this are written out
 _BLOCK_ROWS = 16  # of a few thousand columns: they stay in the processor's cache
-_DENSE = 300  # up to this many instances the whole matrix is solved for: it takes less than iterating
 _NOTHING = 1e-10  # eigenvalues below this share of the largest carry rounding errors only
 
 
@@ -77,13 +76,6 @@ class Fill(NamedTuple):
 
     left: np.ndarray  # (n_absent, r)
     right: np.ndarray  # (r, n_rows)
-
-
-class Eigenpairs(NamedTuple):
-    """Leading eigenvalues, descending, and eigenvectors; both zero beyond the rank."""
-
-    values: np.ndarray
-    vectors: np.ndarray
 
 
 # --- similarities ------------------------------------------------------------------------------------
@@ -202,7 +194,7 @@ def _block_kernel(
     grand = float(mean.mean())
     # An instance at the mean has no direction, only rounding errors.
     scale = _inverse_root(own - 2.0 * mean + grand, 1e-12 * abs(float(own.mean())))
-    block = k if precise or n <= _DENSE else np.empty(k.shape, dtype=np.float32)
+    block = k if precise or n <= WHOLE else np.empty(k.shape, dtype=np.float32)
     for start in range(0, len(k), _BLOCK_ROWS):  # while the rows are in the processor's cache
         part = slice(start, start + _BLOCK_ROWS)
         centred = k[part] - mean
@@ -399,14 +391,14 @@ def leading_eigenvectors(
     w = np.ones(len(kernels)) if weights is None else weights
     if len(kernels) == 1 and fills is None and first.block is not None:  # absent rows need not take part
         block = first.block if w[0] == 1.0 else w[0] * first.block
-        if len(block) <= _DENSE:
+        if len(block) <= WHOLE:
             values, vectors = _solve_whole(block, k)
         else:
             values, vectors = _iterate(_product_of_block(block, precise), len(block), k, None, precise)
         vectors = _spread(vectors, first.rows, n)
     else:
         product = _product_of_sum(kernels, w, [None] * len(kernels) if fills is None else fills, precise)
-        if n <= _DENSE:
+        if n <= WHOLE:
             values, vectors = _solve_whole(product(np.eye(n)), k)
         else:
             values, vectors = _iterate(product, n, k, start, precise)
@@ -416,7 +408,7 @@ def leading_eigenvectors(
 
 def _solve_whole(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     matrix = matrix.astype(float, copy=False)
-    return _padded(*leading_eigenpairs(0.5 * (matrix + matrix.T), min(k, len(matrix))), k)
+    return _padded(*leading_eigenpairs(0.5 * (matrix + matrix.T), k), k)
 
 
 def _padded(values: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -426,7 +418,7 @@ def _padded(values: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray
 
 
 def _product_of_block(block: np.ndarray, precise: bool) -> Callable[[np.ndarray], np.ndarray]:
-    used = block if precise or len(block) <= _DENSE else block.astype(np.float32, copy=False)
+    used = block if precise or len(block) <= WHOLE else block.astype(np.float32, copy=False)
     return lambda q: _times_block(used, q)
 
 
@@ -471,53 +463,10 @@ def _on_rows(values: np.ndarray, kernel: Kernel) -> np.ndarray:
 def _iterate(
     product: Callable[[np.ndarray], np.ndarray], n: int, k: int, start: np.ndarray | None, precise: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Block Lanczos with full orthogonalisation, restarted at the best Ritz vectors.
-
-    A narrow block finds repeated eigenvalues, which a single vector may miss, and makes one pass over the
-    kernel serve several vectors. The start is fixed, so the answer is too. With V the basis, T = V^T K V and
-    Q R what the images of the last block have outside V, K V = V T + Q R E^T: residuals come from R alone.
-    """
-    tol = 1e-8 if precise else 1e-6
-    keep, most = min(n, k + 4), min(n, 4 * k + 24)
+    """By a block of vectors: one pass over the kernel serves several."""
     guess = np.random.RandomState(0).standard_normal((n, max(4, k // 3)))
     guess = guess if start is None else np.hstack([start, guess])
-    fresh, _ = _directions(guess, 1e-12 * float(np.linalg.norm(guess)))
-    room = most + fresh.shape[1]
-    basis, small = np.empty((n, room), order="F"), np.zeros((room, room))
-    size = 0
-    for _ in range(1000):
-        block = slice(size, size + fresh.shape[1])
-        size = block.stop
-        basis[:, block] = fresh
-        v = basis[:, :size]
-        images = np.asarray(product(fresh), dtype=float)
-        scale = float(np.linalg.norm(images))
-        small[:size, block] = v.T @ images
-        images -= v @ small[:size, block]
-        # What is left may be small beside the images, and then lies in the basis by rounding errors.
-        images -= v @ (v.T @ images)
-        fresh, spread = _directions(images, 0.1 * tol * scale)
-        if fresh.shape[1] and size < min(keep + 4, most):
-            continue
-        values, mix = linalg.eigh(small[:size, :size], lower=False)  # of its upper triangle
-        values, mix = values[::-1][:keep], mix[:, ::-1][:, :keep]
-        error = np.linalg.norm(spread @ mix[block, :k], axis=0).max()
-        if not fresh.shape[1] or error <= tol * max(abs(values[0]), np.finfo(float).tiny):
-            break
-        if size + fresh.shape[1] > most:
-            size = mix.shape[1]
-            basis[:, :size] = v @ mix
-            small[:size, :size] = np.diag(values)
-    return _padded(values[:k], np.ascontiguousarray(v @ mix[:, :k]), k)
-
-
-def _directions(x: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Q and R with ``x = Q R`` but for what is below the floor."""
-    q, r, order = linalg.qr(x, mode="economic", pivoting=True)
-    rank = int((np.abs(np.diag(r)) > floor).sum())
-    spread = np.empty((rank, x.shape[1]))
-    spread[:, order] = r[:rank]
-    return q[:, :rank], spread
+    return _padded(*lanczos(product, k, guess, tol=1e-8 if precise else 1e-6), k)
 
 
 # --- new instances -----------------------------------------------------------------------------------

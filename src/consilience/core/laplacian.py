@@ -10,9 +10,9 @@ from everything else by the same squared distance ``1 - 1 / w_p``, so nodes can 
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from consilience.core import hot
+from consilience.core.eigen import smallest_eigenpairs
 
 # Up to this number of rows a dense eigenproblem is as fast as iterating.
 _DENSE = 400
@@ -169,7 +169,7 @@ def _by_component(links: Links, parts: Components, k: int) -> tuple[np.ndarray, 
         place = np.searchsorted(rows, owner[mine]), np.searchsorted(rows, links.others[mine])
         matrix = np.diag(links.diagonal[rows])
         matrix[place] = matrix[place[::-1]] = -links.weights[mine]
-        found, inside = _dense(matrix, min(k + 1, len(rows)))
+        found, inside = smallest_eigenpairs(matrix, k + 1)
         values.append(found[1:])
         vectors.append(np.zeros((n, len(found) - 1)))
         vectors[-1][rows] = inside[:, 1:]
@@ -181,14 +181,6 @@ def _grouped(labels: np.ndarray, n_labels: int) -> list[np.ndarray]:
     """Where each label occurs."""
     ends = np.cumsum(np.bincount(labels, minlength=n_labels))
     return np.split(np.argsort(labels, kind="stable"), ends[:-1])
-
-
-def _dense(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    values, vectors = linalg.eigh(matrix, subset_by_index=[0, k - 1])
-    if len(values) < k:
-        # Where many eigenvalues are nearly equal, LAPACK's subset drivers can return fewer than asked.
-        values, vectors = (part[..., :k] for part in linalg.eigh(matrix, driver="evd"))
-    return values, vectors
 
 
 def _block(k: int) -> int:

@@ -1,25 +1,12 @@
-"""Extreme eigenvectors with a fixed start."""
+"""Leading singular vectors of a table of base clusters."""
 
 import numpy as np
 import scipy.sparse as sp
-from scipy import linalg
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import LinearOperator
 
+from consilience.core.eigen import DENSE, leading_eigenpairs
 from consilience.core.stiefel import orthonormalize
 from consilience.core.tables import contingency, gather, indicator
-
-# Up to this size a dense eigenproblem takes a second or less and has no convergence to worry about.
-_DENSE = 2500
-
-
-def leading_eigenpairs(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues of a dense symmetric matrix, descending, and their eigenvectors."""
-    n = len(matrix)
-    values, vectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
-    if len(values) < k:
-        # Where many eigenvalues are nearly equal, LAPACK's subset drivers can return fewer than asked.
-        values, vectors = (part[..., n - k :] for part in linalg.eigh(matrix, driver="evd"))
-    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
 def left_singular_vectors(
@@ -33,9 +20,9 @@ def left_singular_vectors(
     """
     n_rows, n_columns = len(codes), int(offsets[-1])
     scale = np.ones(n_columns) if scale is None else scale
-    if n_rows <= min(n_columns, _DENSE) or (k > n_columns and n_rows <= _DENSE):
+    if n_rows <= min(n_columns, DENSE) or (k > n_columns and n_rows <= DENSE):
         return _through_rows(codes, offsets, weights, k, scale)
-    if n_columns <= _DENSE:
+    if n_columns <= DENSE:
         h = _through_columns(codes, offsets, weights, k, scale)
     else:
         h = _iteratively(codes, offsets, weights, k, scale)
@@ -68,9 +55,24 @@ def _iteratively(
     codes: np.ndarray, offsets: np.ndarray, weights: np.ndarray, k: int, scale: np.ndarray
 ) -> np.ndarray:
     b = _scaled_indicator(codes, offsets, weights, scale)
-    start = np.random.RandomState(0).standard_normal(min(b.shape))
-    vectors, values, _ = svds(b, k=k, v0=start, solver="arpack")
-    return (vectors[:, values > 1e-5 * values.max()] / np.sqrt(weights)[:, None])[:, ::-1]
+    if b.shape[0] > b.shape[1]:
+        images = b @ leading_eigenpairs(_gram(b.T.tocsr()), k).vectors
+    else:
+        images = leading_eigenpairs(_gram(b), k).vectors
+        images *= np.linalg.norm(b.T @ images, axis=0)
+    # Once more through a small problem: what is nearly no direction would not come out orthogonal.
+    vectors, values, _ = np.linalg.svd(images, full_matrices=False)
+    return vectors[:, values > 1e-5 * values[0]] / np.sqrt(weights)[:, None]
+
+
+def _gram(b: sp.csr_array) -> LinearOperator:
+    """``B B^T`` as a product."""
+    transposed = b.T.tocsr()
+
+    def product(x: np.ndarray) -> np.ndarray:
+        return b @ (transposed @ x)
+
+    return LinearOperator((b.shape[0], b.shape[0]), matvec=product, matmat=product, dtype=float)
 
 
 def _scaled_indicator(

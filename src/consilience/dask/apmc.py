@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from consilience import multiview
 from consilience._sklearn import fit_context, random_source
-from consilience.core.anchors import Eigenpairs, locked_eigenpairs, nearest_anchors, pair_weights
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.anchors import nearest_anchors, pair_weights
+from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
 from consilience.dask.engine import Engine, engine_for
 from consilience.dask.views import (
     ViewBlocks,
@@ -38,9 +38,6 @@ from consilience.multiview.apmc import (
     unlinked_views,
 )
 from consilience.multiview.scaling import TEXT, Scaling
-
-# Up to this many anchors of one pair of views the dense eigenproblem is quick.
-_DENSE_ANCHORS = 2_500
 
 
 class Seen(NamedTuple):
@@ -273,12 +270,12 @@ def eigenpairs_of(
     basis = np.column_stack([u / np.linalg.norm(u) for u in ones])
     if basis.shape[1] == k:
         found = Eigenpairs(np.ones(k), basis)
-    elif len(grams) == 1 and ends[-1] <= _DENSE_ANCHORS:
-        found = Eigenpairs(*leading_eigenpairs(product(np.eye(int(ends[-1]))), min(k, int(ends[-1]))))
+    elif len(grams) == 1 and ends[-1] <= DENSE:
+        found = leading_eigenpairs(product(np.eye(int(ends[-1]))), k)
     else:
         size = int(ends[-1])
         operator = LinearOperator((size, size), matvec=product, matmat=product, dtype=np.float64)
-        found = locked_eigenpairs(operator, Eigenpairs(np.ones(basis.shape[1]), basis), k)
+        found = leading_eigenpairs(operator, k, known=Eigenpairs(np.ones(basis.shape[1]), basis))
     kept = found.values > 1e-12
     values, vectors = found.values[kept], found.vectors[:, kept]
     parts = np.split(vectors, cuts)

@@ -9,11 +9,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import diags_array
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.core.discretize import spectral_rotation
+from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import contingency, gather, indicator, scatter
 from consilience.diagnostics.counts import JointRows, Tabulated, silent
 from consilience.diagnostics.neighbours import score_rows
@@ -22,8 +23,6 @@ from consilience.partitions import Partitions
 
 # Up to this many labels are permuted; beyond, tables of pairs of clusters are drawn, if they are small.
 _PERMUTED, _MAX_DRAWN = 100_000, 3_000
-# Up to this size all eigenvalues at once cost less than the largest by iteration.
-_DENSE = 200
 # Up to this many base clusters their table of pairs is built; beyond, products go through the labels.
 _MAX_TABLE = 1_000
 # The count silhouette and the unimodal reference look at no more rows than this.
@@ -205,33 +204,30 @@ def _operator(ensemble: _Ensemble) -> tuple[np.ndarray | LinearOperator, np.ndar
     incidence = diags_array(np.sqrt(weights)) @ indicator(codes, offsets) @ diags_array(scale)
     transposed = incidence.T.tocsr()
     shape = (len(scale), len(scale))
-    return LinearOperator(shape, lambda x: transposed @ (incidence @ x), dtype=float), sizes
+
+    def product(x: np.ndarray) -> np.ndarray:
+        return transposed @ (incidence @ x)
+
+    return LinearOperator(shape, matvec=product, matmat=product, dtype=float), sizes
 
 
 def _spectrum(ensemble: _Ensemble, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Leading eigenvalues, and the embedding of the base clusters."""
     matrix, sizes = _operator(ensemble)
-    if isinstance(matrix, np.ndarray):
-        # All of them: LAPACK's drivers for a part can fail on the equal eigenvalues of bases that are copies.
-        values, vectors = np.linalg.eigh(matrix)
-    else:
-        start = np.random.RandomState(0).standard_normal(len(sizes))
-        values, vectors = eigsh(matrix, k=k, which="LA", v0=start)
-    values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
+    values, vectors = leading_eigenpairs(matrix, k)
     return np.clip(values, 0.0, 1.0), vectors / np.sqrt(sizes)[:, None]
 
 
-def _second(matrix: np.ndarray | LinearOperator, sizes: np.ndarray, rng: np.random.RandomState) -> float:
+def _second(matrix: np.ndarray | LinearOperator, sizes: np.ndarray) -> float:
     """Second eigenvalue of a matrix whose first is 1, with the root of the sizes as its eigenvector."""
     trivial = np.sqrt(sizes / sizes.sum())
-    if isinstance(matrix, np.ndarray):
-        deflated = matrix - np.outer(trivial, trivial)
-        if len(deflated) <= _DENSE:
-            return float(np.linalg.eigvalsh(deflated)[-1])
-    else:
-        deflated = LinearOperator(matrix.shape, lambda x: matrix @ x - trivial * (trivial @ x), dtype=float)
-    start = rng.standard_normal(len(trivial))
-    return float(eigsh(deflated, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)[0])
+
+    def product(x: np.ndarray) -> np.ndarray:
+        x = x.reshape(len(trivial), -1)
+        return matrix @ x - trivial[:, None] * (trivial @ x)
+
+    deflated = LinearOperator(matrix.shape, matvec=product, matmat=product, dtype=float)
+    return float(leading_eigenpairs(deflated, 1, tol=1e-4).values[0])
 
 
 def _null_levels(ensemble: _Ensemble, n_null: int, rng: np.random.RandomState) -> np.ndarray:
@@ -248,7 +244,7 @@ def _permuted_levels(ensemble: _Ensemble, n_null: int, rng: np.random.RandomStat
         for j in range(codes.shape[1]):
             seen = np.flatnonzero(codes[:, j] >= 0)
             codes[seen, j] = rng.permutation(codes[seen, j])
-        yield _second(*_operator(_Ensemble(codes, ones, ensemble.offsets)), rng)
+        yield _second(*_operator(_Ensemble(codes, ones, ensemble.offsets)))
 
 
 def _drawn_levels(ensemble: _Ensemble, n_null: int, rng: np.random.RandomState) -> Iterator[float]:
@@ -277,7 +273,7 @@ def _drawn_levels(ensemble: _Ensemble, n_null: int, rng: np.random.RandomState) 
     mean = np.where(inside, np.diag(np.diag(w)[base]), root @ w @ root.T)
     deviation = np.where(inside, 0.0, np.sqrt(v / scale)[np.ix_(base, base)])
     own = np.sqrt(np.maximum(np.diag(v) - np.diag(w) ** 2, 0.0)[base] / sizes)
-    level = _second(mean, sizes, rng)
+    level = _second(mean, sizes)
     for _ in range(n_null):
         noise = np.triu(rng.standard_normal(mean.shape) * deviation, 1)
         noise += noise.T
@@ -286,7 +282,7 @@ def _drawn_levels(ensemble: _Ensemble, n_null: int, rng: np.random.RandomState) 
         noise -= (noise @ root) @ root.T
         noise[inside] = 0.0
         noise[np.diag_indices(len(noise))] = own * rng.standard_normal(len(own))
-        lifted = _second(mean + noise, sizes, rng)
+        lifted = _second(mean + noise, sizes)
         yield lifted + (lifted - level) ** 2 / (4.0 * level)
 
 

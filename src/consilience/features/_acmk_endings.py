@@ -11,7 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from consilience.core.discretize import fill_empty_clusters, label_sums
-from consilience.core.spectral import leading_eigenpairs, left_singular_vectors
+from consilience.core.eigen import leading_eigenpairs
+from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import orthonormalize
 from consilience.features import _acmk_admm as dense
 from consilience.features import _acmk_sparse as sparse

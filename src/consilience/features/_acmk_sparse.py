@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
 from consilience.core import hot
 from consilience.core.anchors import nearest_anchors
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.discretize import fill_empty_clusters, label_sums
+from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
 from consilience.core.simplex import minimize_quadratic
-from consilience.core.spectral import leading_eigenpairs
 from consilience.core.tables import gather, scatter
 
 # Up to this many rows every distance is computed; beyond, only those to rows in nearby cells.
@@ -30,8 +30,7 @@ _MOVED, _MAX_STEPS = 1e-2, 3
 # Weight of the co-association of all pairs next to that of neighbours in the spectral ending: enough to tie
 # loose ends to the clusters their base clusterings put them in, too little to be seen in the averages.
 _TIE = 0.005
-# Up to this size a dense eigenproblem takes a second or two and has no convergence to worry about.
-_DENSE_EIGEN, _EIGEN_TOL = 2_500, 1e-4
+_EIGEN_TOL = 1e-4
 
 
 class SparseResult(NamedTuple):
@@ -286,8 +285,8 @@ def leading_vectors(graph: sp.csr_array, codes: np.ndarray, weights: np.ndarray,
     The neighbour graph of real data has small components of its own, whose indicators would take the place
     of the clusters. The co-association of all pairs, as the product of thin indicators, ties them together:
     what is left are at most as many components as a base clustering has clusters. Their eigenvectors are
-    known, and are set aside because Lanczos' iteration finds one copy of a repeated eigenvalue. It stops
-    early: labels do not depend on the last digits, and the gaps of a graph of many rows are small.
+    known. The iteration for the others stops early: labels do not depend on the last digits, and the gaps of
+    a graph of many rows are small.
     """
     n = len(codes)
     offsets = np.concatenate([[0], np.cumsum(codes.max(axis=0) + 1)])
@@ -305,22 +304,16 @@ def leading_vectors(graph: sp.csr_array, codes: np.ndarray, weights: np.ndarray,
         v = v.reshape(n, -1) / root[:, None]
         return (graph @ v + tie * everyone(v)) / root[:, None]
 
-    if n <= _DENSE_EIGEN:
+    if n <= DENSE:
         return leading_eigenpairs(normalised(np.eye(n)), k)[1]
     known = _of_components(graph, codes, weights, root)
-    if known.shape[1] >= k:
-        return known[:, :k]
-    rest = LinearOperator(
-        (n, n), lambda v: (normalised(v) - known @ (known.T @ v.reshape(n, -1))).ravel(), dtype=np.float64
-    )
-    start = np.random.RandomState(0).standard_normal(n)
-    _, vectors = eigsh(rest, k - known.shape[1], which="LA", v0=start, ncv=min(n, 4 * k + 20), tol=_EIGEN_TOL)
-    return np.hstack([known, vectors[:, ::-1]])
+    operator = LinearOperator((n, n), matvec=normalised, matmat=normalised, dtype=np.float64)
+    return leading_eigenpairs(operator, k, known=known, tol=_EIGEN_TOL).vectors
 
 
 def _of_components(
     graph: sp.csr_array, codes: np.ndarray, weights: np.ndarray, root: np.ndarray
-) -> np.ndarray:
+) -> Eigenpairs:
     """The eigenvectors of eigenvalue one: D^1/2 times the indicator of a component, each of norm one."""
     parts = connected_components(graph, directed=False)[1]
     # Components of neighbours are joined where a base clustering has a cluster in both.
@@ -331,4 +324,4 @@ def _of_components(
     parts = np.unique(parts, return_inverse=True)[1]
     known = np.zeros((len(root), parts.max() + 1))
     known[np.arange(len(root)), parts] = root
-    return known / np.linalg.norm(known, axis=0)
+    return Eigenpairs(np.ones(known.shape[1]), known / np.linalg.norm(known, axis=0))

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience._warnings import warn
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.features import _acmk_admm as dense
 from consilience.features import _acmk_sparse as sparse
 from consilience.features._acmk_endings import filtered, final_labels

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
-from consilience.core.spectral import leading_eigenpairs
+from consilience.core.eigen import leading_eigenpairs
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.rows import unit_rows
 from consilience.multiview.scaling import Matrix

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from consilience._sklearn import StrOptions
 from consilience._warnings import warn
 from consilience.core.blocks import BLOCK_ROWS
+from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
     EXACT_ROWS,
-    Eigenpairs,
     Fill,
     Kernel,
     fit_kernel,

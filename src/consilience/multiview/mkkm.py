@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from consilience._methods import About
 from consilience._sklearn import StrOptions
+from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
-    Eigenpairs,
     Fill,
     Kernel,
     absent,
