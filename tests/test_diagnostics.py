@@ -461,7 +461,7 @@ class TestReport:
         base[:, 3] = rng.integers(0, 3, 400)
         base[rng.random(400) < 0.9 * (truth == 1), 2] = -1
         sentences = diagnose(Partitions.of(base), truth).warnings
-        assert all("Try: " in sentence for sentence in sentences)
+        assert all("Hint: " in sentence for sentence in sentences)
         text = " ".join(sentences)
         for part in ("'4' says nothing", "'3' has next to nothing in common", "missing in '2' depends"):
             assert part in text

@@ -142,7 +142,7 @@ class TestHonesty:
             Partitions.of(base_partitions(X, (2, 20), 8, random_state=0)), random_state=0
         )
         assert not found.reliable
-        assert any("clusters" in sentence and "Try: " in sentence for sentence in found.warnings)
+        assert any("clusters" in sentence and "Hint: " in sentence for sentence in found.warnings)
 
     def test_a_bound_that_is_too_low_is_not_reliable(self):
         table = Partitions.of(planted(300, 10, 9, noise=0.2, missing=0.0, seed=0)[1])
@@ -152,7 +152,7 @@ class TestHonesty:
         base = planted(100, 10, 10, noise=0.2, missing=0.75, seed=0)[1]
         found = choose_n_clusters(Partitions.of(base), random_state=0)
         assert not found.reliable
-        assert any("hide behind it. Try: more" in sentence for sentence in found.warnings)
+        assert any("hide behind it. Hint: more" in sentence for sentence in found.warnings)
         assert found.curve.null.max() <= 1.0
         json.dumps(found.as_dict(), allow_nan=False)
 

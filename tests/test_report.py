@@ -330,7 +330,7 @@ class TestResults:
         fusion = given([0, 0, 1, 1, 0], [[0, 0], [0, 0], [1, 1], [1, 1], [-1, -1]])
         warnings = summarize(fusion)["results"][0]["warnings"]
         assert len(warnings) == len(fusion.diagnostics.warnings) > 0
-        assert all(w["text"][0].isupper() and w["hint"] and " Try: " not in w["text"] for w in warnings)
+        assert all(w["text"][0].isupper() and w["hint"] and " Hint: " not in w["text"] for w in warnings)
 
     def test_views_are_columns_of_the_picture_of_gaps(self):
         rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._errors import InputError, InputTypeError
 from consilience._values import did_you_mean, id_array, is_missing, object_array
 
 Negative = Literal["missing", "noise"]
@@ -45,12 +46,15 @@ class LabelTable(NamedTuple):
 
 def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
     if sp.issparse(labels):
-        raise TypeError("labels cannot be a sparse matrix. Hint: labels.toarray(), with -1 for missing.")
+        raise InputTypeError(
+            "labels cannot be a sparse matrix.", hint="labels.toarray(), with -1 for missing."
+        )
     if nw.dependencies.is_polars_lazyframe(labels):
-        raise TypeError("labels cannot be a lazy frame. Hint: labels.collect().")
+        raise InputTypeError("labels cannot be a lazy frame.", hint="labels.collect().")
     if isinstance(index, str) and not nw.dependencies.is_into_dataframe(labels):
-        raise ValueError(
-            f"index={index!r} names a column, but the labels are not a frame. Hint: pass the ids themselves."
+        raise InputError(
+            f"index={index!r} names a column, but the labels are not a frame.",
+            hint="pass the ids themselves.",
         )
     if isinstance(labels, Mapping):
         table = _read_columns(list(labels.values()), [str(name) for name in labels])
@@ -66,15 +70,15 @@ def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
     if index is not None and not isinstance(index, str):
         ids = np.asarray(index) if hasattr(index, "__array__") else id_array(list(index))
         if ids.ndim != 1:
-            raise ValueError(f"'index' has {ids.ndim} dimensions. Hint: one id per row.")
+            raise InputError(f"'index' has {ids.ndim} dimensions.", hint="one id per row.")
         if len(ids) != len(table.columns[0]):
-            raise ValueError(
-                f"'index' has {len(ids)} ids for {len(table.columns[0])} rows. Hint: one id per row."
+            raise InputError(
+                f"'index' has {len(ids)} ids for {len(table.columns[0])} rows.", hint="one id per row."
             )
         table = table._replace(ids=ids)
     if len(set(table.names)) < len(table.names):
         twice = next(name for name in table.names if table.names.count(name) > 1)
-        raise ValueError(f"two base clusterings are named {twice!r}. Hint: give every column its own name.")
+        raise InputError(f"two base clusterings are named {twice!r}.", hint="give every column its own name.")
     if table.ids is not None:
         _require_ids(table.ids, "the table")
     return table
@@ -93,8 +97,8 @@ def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
         frame = nw.from_native(labels, eager_only=True)
     except nw.exceptions.DuplicateError as error:
         twice = " ".join(str(error).split())
-        raise ValueError(
-            f"two base clusterings have one name ({twice}). Hint: give every column its own name."
+        raise InputError(
+            f"two base clusterings have one name ({twice}).", hint="give every column its own name."
         ) from error
     # Not by name: pandas also has columns named by numbers and tuples.
     columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
@@ -102,7 +106,7 @@ def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
     if id_column is not None:
         if id_column not in columns:
             known = [str(name) for name in columns]
-            raise ValueError(f"the frame has no column {id_column!r}. {did_you_mean(id_column, known)}")
+            raise InputError(f"the frame has no column {id_column!r}.", did_you_mean(id_column, known))
         index = columns.pop(id_column).to_numpy()
     elif nw.dependencies.is_pandas_dataframe(labels):
         index = _pandas_ids(labels)
@@ -129,16 +133,16 @@ def _read_columns(columns: list[Any], names: list[str]) -> LabelTable:
         return LabelTable(joined, names, index, backend, named=True)
     if any(ids is not None for ids, _ in by_id):
         bare = next(name for name, (ids, _) in zip(names, by_id, strict=True) if ids is None)
-        raise ValueError(
-            f"base clustering {bare!r} has no ids while others have. "
-            "Hint: give all of them as series with an index (or as mappings), or none."
+        raise InputError(
+            f"base clustering {bare!r} has no ids while others have.",
+            hint="give all of them as series with an index (or as mappings), or none.",
         )
     lengths = [len(values) for _, values in by_id]
     if len(set(lengths)) > 1:
         j = next(j for j, length in enumerate(lengths) if length != lengths[0])
-        raise ValueError(
-            f"base clustering {names[j]!r} has {lengths[j]} labels, {names[0]!r} has {lengths[0]}. "
-            "Hint: use series with an index (or {id: label} mappings) to join by id, or mark missing entries."
+        raise InputError(
+            f"base clustering {names[j]!r} has {lengths[j]} labels, {names[0]!r} has {lengths[0]}.",
+            hint="use series with an index (or {id: label} mappings) to join by id, or mark missing entries.",
         )
     if lengths[0] == 0:
         raise _empty_table((0, len(columns)))
@@ -159,15 +163,15 @@ def _ids_and_values(column: Any, name: str) -> tuple[np.ndarray | None, Any]:
     if nw.dependencies.is_into_series(column):
         return None, nw.from_native(column, series_only=True)
     if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
-        raise TypeError(
-            f"base clustering {name!r} is {column!r}, not a column of labels. Hint: a dict has one array, "
-            "series or {id: label} mapping per base clustering."
+        raise InputTypeError(
+            f"base clustering {name!r} is {column!r}, not a column of labels.",
+            hint="a dict has one array, series or {id: label} mapping per base clustering.",
         )
     if isinstance(column, np.ma.MaskedArray):
         column = _unmasked(column)
     values = column if isinstance(column, np.ndarray) else object_array(list(column))
     if values.ndim != 1:
-        raise ValueError(f"base clustering {name!r} is not one-dimensional. Hint: one array per key.")
+        raise InputError(f"base clustering {name!r} is not one-dimensional.", hint="one array per key.")
     return None, values
 
 
@@ -193,9 +197,9 @@ def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[An
 
 def _read_array(labels: Any) -> LabelTable:
     if isinstance(labels, (str, bytes)) or not (isinstance(labels, Iterable) or hasattr(labels, "__array__")):
-        raise TypeError(
-            f"labels must be a table, got {labels!r}. Hint: an array, nested list, frame or dict of columns; "
-            "read a file first."
+        raise InputTypeError(
+            f"labels must be a table, got {labels!r}.",
+            hint="an array, nested list, frame or dict of columns; read a file first.",
         )
     if isinstance(labels, np.ma.MaskedArray):
         labels = _unmasked(labels)
@@ -211,11 +215,11 @@ def _read_array(labels: Any) -> LabelTable:
             if array.ndim == 1
             else "one row per instance, one column per base clustering"
         )
-        raise ValueError(f"Expected 2D array of labels, got {array.ndim}D ({shape}). Hint: {reshape}.")
+        raise InputError(f"Expected 2D array of labels, got {array.ndim}D ({shape}).", hint=f"{reshape}.")
     if 0 in array.shape:
         raise _empty_table(array.shape)
     if np.iscomplexobj(array):
-        raise ValueError("Complex data not supported. Hint: labels are integers, strings or categories.")
+        raise InputError("Complex data not supported.", hint="labels are integers, strings or categories.")
     names = [str(j) for j in range(array.shape[1])]
     return LabelTable([array[:, j] for j in range(array.shape[1])], names, None, None, named=False)
 
@@ -230,9 +234,12 @@ def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
 def _nested_array(labels: Any) -> np.ndarray:
     rows = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else row for row in labels]
     if any(np.ndim(cell) for row in rows if isinstance(row, list) for cell in row[:1]):
-        raise ValueError(
-            "Expected 2D array of labels, got a list of tables. Hint: labels are one table, a column per "
-            "base clustering; for several tables of features use fuse_views."
+        raise InputError(
+            "Expected 2D array of labels, got a list of tables.",
+            hint=(
+                "labels are one table, a column per base clustering; for several tables of features use "
+                "fuse_views."
+            ),
         )
     array = np.array(rows)
     # Numbers beside strings would all become strings, and large integers beside NaN would lose digits.
@@ -245,9 +252,9 @@ def _require_rectangular(rows: Sequence[Any]) -> None:
     lengths = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else -1 for row in rows]
     ragged = next((p for p, length in enumerate(lengths) if length != lengths[0]), None)
     if ragged is not None:
-        raise ValueError(
-            f"row {ragged} has {max(lengths[ragged], 1)} labels, row 0 has {max(lengths[0], 1)}. "
-            "Hint: every row needs an entry for every base clustering; use None where it is missing."
+        raise InputError(
+            f"row {ragged} has {max(lengths[ragged], 1)} labels, row 0 has {max(lengths[0], 1)}.",
+            hint="every row needs an entry for every base clustering; use None where it is missing.",
         )
 
 
@@ -255,8 +262,8 @@ def _empty_table(shape: tuple[int, ...]) -> ValueError:
     n_rows, n_columns = shape
     what = "0 sample(s)" if n_rows == 0 else "0 feature(s)"
     return ValueError(
-        f"Found array with {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required. "
-        "Hint: labels need at least one row (instance) and one column (base clustering)."
+        f"Found array with {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required. Hint: "
+        "labels need at least one row (instance) and one column (base clustering)."
     )
 
 
@@ -321,23 +328,26 @@ def _integers_from_floats(
     whole = np.where(missing, 0.0, values)
     strange = np.flatnonzero(~np.isfinite(whole))
     if len(strange):
-        raise ValueError(
-            f"base clustering {name!r} has the label inf in {rows_text(strange, index)}. "
-            "Hint: mark missing entries as NaN."
+        raise InputError(
+            f"base clustering {name!r} has the label inf in {rows_text(strange, index)}.",
+            hint="mark missing entries as NaN.",
         )
     strange = np.flatnonzero(whole != np.floor(whole))
     if len(strange):
-        raise ValueError(
+        raise InputError(
             f"base clustering {name!r} has the value {float(whole[strange[0]])!r} in "
-            f"{rows_text(strange, index)}, which is no cluster label. Hint: this looks like a feature, not "
-            "a label; cluster the features first (consilience.generate.base_partitions)."
+            f"{rows_text(strange, index)}, which is no cluster label.",
+            hint=(
+                "this looks like a feature, not a label; cluster the features first "
+                "(consilience.generate.base_partitions)."
+            ),
         )
     strange = np.flatnonzero(np.abs(whole) >= 2.0 ** (np.finfo(values.dtype).nmant + 1))
     if len(strange):
-        raise ValueError(
+        raise InputError(
             f"base clustering {name!r} has the label {float(whole[strange[0]]):.0f} in "
-            f"{rows_text(strange, index)}, which a float cannot tell from the next integer. "
-            "Hint: pass integers or strings."
+            f"{rows_text(strange, index)}, which a float cannot tell from the next integer.",
+            hint="pass integers or strings.",
         )
     return whole.astype(np.int64), missing if missing.any() else None
 
@@ -379,9 +389,9 @@ def _encode_objects(
     try:
         first_seen = {entry: code for code, entry in enumerate(dict.fromkeys(entries))}
     except TypeError as error:
-        raise TypeError(
-            f"base clustering {name!r} holds something that cannot be a label ({error}). "
-            "Hint: labels are integers, strings or categories."
+        raise InputTypeError(
+            f"base clustering {name!r} holds something that cannot be a label ({error}).",
+            hint="labels are integers, strings or categories.",
         ) from error
     raw = np.fromiter(map(first_seen.__getitem__, entries), dtype=np.int64, count=len(entries))
     labels = [plain(entry) for entry in first_seen]
@@ -401,9 +411,9 @@ def _encode_objects(
     try:
         ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
     except TypeError as error:
-        raise TypeError(
-            f"base clustering {name!r} holds labels that cannot be put in order ({error}). "
-            "Hint: turn them into strings."
+        raise InputTypeError(
+            f"base clustering {name!r} holds labels that cannot be put in order ({error}).",
+            hint="turn them into strings.",
         ) from error
     rank = {label: code for code, label in enumerate(ordered)}
     codes = np.array([rank.get(label, MISSING) for label in labels])[raw]
@@ -453,14 +463,14 @@ def _require_ids(ids: np.ndarray, where: str) -> None:
     if ids.dtype.kind not in "biuSU":
         p = next((p for p, value in enumerate(ids) if is_missing(value)), None)
         if p is not None:
-            raise ValueError(f"row {p} of {where} has no id. Hint: give every row an id of its own.")
+            raise InputError(f"row {p} of {where} has no id.", hint="give every row an id of its own.")
     if len(set(values)) == len(values):
         return
     seen: set[Any] = set()
     for p, value in enumerate(values):
         if value in seen:
-            raise ValueError(
-                f"the id {value!r} occurs twice in {where} (again in row {p}). "
-                "Hint: ids must be unique; reset the index if the rows are different instances."
+            raise InputError(
+                f"the id {value!r} occurs twice in {where} (again in row {p}).",
+                hint="ids must be unique; reset the index if the rows are different instances.",
             )
         seen.add(value)

@@ -11,6 +11,8 @@ from sklearn.base import _fit_context as fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from consilience._errors import InputError
+
 __all__ = ["Interval", "StrOptions", "check_parameter", "fit_context", "random_source"]
 
 
@@ -20,7 +22,7 @@ def check_parameter(
     """Raise scikit-learn's sentence for a parameter that its constraint does not admit."""
     if not constraint.is_satisfied_by(value):
         sentence = f"The {name!r} parameter of {function} must be {constraint}. Got {value!r} instead."
-        raise ValueError(f"{sentence} Hint: {hint}" if hint else sentence)
+        raise InputError(sentence, hint or "")
 
 
 def random_source(random_state: Any) -> np.random.RandomState:

@@ -38,11 +38,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a name that is not known."""
     known = [str(k) for k in known]
     close = difflib.get_close_matches(name, known, n=1)
-    return (
-        f"Hint: did you mean {close[0]!r}?"
-        if close
-        else f"Hint: there are {', '.join(map(repr, known[:8]))}."
-    )
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, known[:8]))}."
 
 
 def counted(n: int, noun: str) -> str:

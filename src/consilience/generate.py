@@ -25,7 +25,9 @@ from sklearn.utils import check_array
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from consilience._errors import InputError
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
+from consilience._warnings import warn
 from consilience.core.anchors import graph_eigenpairs
 from consilience.core.graphs import neighbour_graph
 
@@ -196,9 +198,9 @@ def graph_partitions(
     graph = check_array(graph, accept_sparse="csr", dtype=np.float64, input_name="graph")
     n = graph.shape[0]
     if graph.shape[1] != n or graph.min() < 0 or abs(graph - graph.T).max() > 1e-8 * graph.max():
-        raise ValueError(
-            f"graph must be a symmetric matrix without negative weights. Got one of shape {graph.shape}. "
-            "Hint: graph.maximum(graph.T) links two nodes if either links to the other"
+        raise InputError(
+            f"graph must be a symmetric matrix without negative weights. Got one of shape {graph.shape}.",
+            hint="graph.maximum(graph.T) links two nodes if either links to the other",
         )
     _check_size(n, high, "graph")
     plans = _plan(n, n_partitions, low, high, n, True, random_source(random_state))
@@ -270,11 +272,9 @@ def _sample_size(n: int, m: int, subsample: float, cover: bool) -> int:
     needed = -(-n // m)
     if not cover or size >= needed:
         return size
-    warnings.warn(
-        f"{m} samples of {size} instances cannot cover {n} instances: each base clustering sees {needed}. "
-        "Hint: raise subsample or n_partitions, or pass cover=False",
-        UserWarning,
-        stacklevel=3,
+    warn(
+        f"{m} samples of {size} instances cannot cover {n} instances: each base clustering sees {needed}.",
+        hint="raise subsample or n_partitions, or pass cover=False",
     )
     return needed
 
@@ -427,18 +427,19 @@ def _check_method(method: Any) -> None:
 
 def _check_size(size: int, k: int | None, method: Any) -> None:
     if k is not None and k > size:
-        raise ValueError(
-            f"n_clusters={k} is more than the {size} instances that each base clustering sees. "
-            "Hint: lower n_clusters or raise subsample"
+        raise InputError(
+            f"n_clusters={k} is more than the {size} instances that each base clustering sees.",
+            hint="lower n_clusters or raise subsample",
         )
     if isinstance(method, str) and method == "spectral" and size > _SPECTRAL_LIMIT:
-        raise ValueError(
+        raise InputError(
             f"method='spectral' needs a kernel of {size} x {size} numbers; it goes up to {_SPECTRAL_LIMIT} "
-            "instances. Hint: lower subsample, or use method='graph' or method='kmeans'"
+            "instances.",
+            hint="lower subsample, or use method='graph' or method='kmeans'",
         )
 
 
 def _refuse(name: str, accepted: str, value: Any, hint: str, function: str = "base_partitions") -> None:
-    raise ValueError(
-        f"The {name!r} parameter of {function} must be {accepted}. Got {value!r} instead. Hint: {hint}"
+    raise InputError(
+        f"The {name!r} parameter of {function} must be {accepted}. Got {value!r} instead.", hint=f"{hint}"
     )

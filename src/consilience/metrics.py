@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
+from consilience._errors import InputError, InputTypeError
 from consilience._sklearn import Interval, StrOptions, check_parameter
 from consilience._values import is_missing
 
@@ -299,10 +300,11 @@ def base_agreement(
     codes = _encode(labels, "labels")
     columns = _read_base(base)
     if len(codes) != len(columns[0]):
-        raise ValueError(
-            f"labels has {len(codes)} entries but base has {len(columns[0])} rows. "
-            "Hint: both need one entry per instance, in the same order; "
-            "base has a column per base clustering."
+        raise InputError(
+            f"labels has {len(codes)} entries but base has {len(columns[0])} rows.",
+            hint=(
+                "both need one entry per instance, in the same order; base has a column per base clustering."
+            ),
         )
     counts = _counts_of(base)
     tables = (_contingency(codes, column, counts) for column in columns)
@@ -352,9 +354,9 @@ def _encode(labels: ArrayLike, name: str) -> NDArray[np.int64]:
     """Whole numbers from 0 on, equal where the labels are equal; some may stay unused."""
     values = np.asarray(labels)
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(
-            f"{name} must be one-dimensional with at least one entry, got shape {values.shape}. "
-            "Hint: pass one label per instance, for example one column of a table."
+        raise InputError(
+            f"{name} must be one-dimensional with at least one entry, got shape {values.shape}.",
+            hint="pass one label per instance, for example one column of a table.",
         )
     if values.dtype.kind in "biu":
         return _shift(values)
@@ -381,10 +383,9 @@ def _shift(values: NDArray[Any]) -> NDArray[np.int64]:
 
 def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
     if missing.any():
-        raise ValueError(
-            f"{name} has a missing label at position {int(missing.argmax())} "
-            f"({int(missing.sum())} in all). "
-            "Hint: compare only the instances that have a label in both."
+        raise InputError(
+            f"{name} has a missing label at position {int(missing.argmax())} ({int(missing.sum())} in all).",
+            hint="compare only the instances that have a label in both.",
         )
 
 
@@ -392,14 +393,15 @@ def _read_base(base: Any) -> list[NDArray[Any]]:
     """The columns of a table of base clusterings, with small codes and negative for missing."""
     table = np.asarray(getattr(base, "codes", base))
     if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(
-            f"base must be a table with a row per instance and a column per base clustering, "
-            f"got shape {table.shape}. Hint: stack label vectors with numpy.column_stack."
+        raise InputError(
+            "base must be a table with a row per instance and a column per base clustering, got shape "
+            f"{table.shape}.",
+            hint="stack label vectors with numpy.column_stack.",
         )
     if table.dtype.kind not in "iu":
-        raise TypeError(
-            f"base must hold integers, negative where missing, got dtype {table.dtype}. "
-            "Hint: consilience.Partitions.of(base) turns names, NaN and None into such codes."
+        raise InputTypeError(
+            f"base must hold integers, negative where missing, got dtype {table.dtype}.",
+            hint="consilience.Partitions.of(base) turns names, NaN and None into such codes.",
         )
     return [_small_codes(column) for column in table.T]
 
@@ -443,9 +445,9 @@ class _PairCounts(NamedTuple):
 def _compare(labels_true: ArrayLike, labels_pred: ArrayLike) -> _Contingency:
     true, pred = _encode(labels_true, "labels_true"), _encode(labels_pred, "labels_pred")
     if len(true) != len(pred):
-        raise ValueError(
-            f"labels_true and labels_pred must have the same length, got {len(true)} and {len(pred)}. "
-            "Hint: both need one label per instance, in the same order."
+        raise InputError(
+            f"labels_true and labels_pred must have the same length, got {len(true)} and {len(pred)}.",
+            hint="both need one label per instance, in the same order.",
         )
     return _contingency(true, pred)
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from consilience._errors import InputError
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience._values import is_missing
 
@@ -108,9 +109,9 @@ def drop_labels(
     columns = _read_columns(labels)
     observed = np.column_stack([~_is_missing(column) for column in columns])
     if mechanism == "mar" and len(columns) < 2:
-        raise ValueError(
-            "mechanism 'mar' of drop_labels needs at least 2 base clusterings, got 1. "
-            "Hint: with a single column use 'mcar' or 'mnar'."
+        raise InputError(
+            "mechanism 'mar' of drop_labels needs at least 2 base clusterings, got 1.",
+            hint="with a single column use 'mcar' or 'mnar'.",
         )
     kept = _MECHANISMS[mechanism](columns, observed, ratio, strength, rng)
     if keep_seen:
@@ -345,10 +346,10 @@ def _choose_instances(
     for number, size in enumerate(sizes):
         rows, count = np.flatnonzero(able & (group == number)), _count(ratio, size)
         if count > len(rows):
-            raise ValueError(
+            raise InputError(
                 f"'ratio' asks {count} of the {size} instances of a class to lose {n_lost} of their views, "
-                f"but only {len(rows)} have the {needed} views it takes. "
-                "Hint: lower ratio or n_lost, or use protocol='per_view'."
+                f"but only {len(rows)} have the {needed} views it takes.",
+                hint="lower ratio or n_lost, or use protocol='per_view'.",
             )
         chosen.append(rng.permutation(rows)[:count])
     return np.concatenate(chosen)
@@ -448,9 +449,10 @@ def _read_columns(labels: Any) -> list[NDArray[Any]]:
         table = _as_table(labels)
         shape, columns = table.shape, list(table.T) if table.ndim == 2 else []
     if len(shape) != 2 or 0 in shape:
-        raise ValueError(
-            "labels must be a table with a row per instance and a column per base clustering, "
-            f"got shape {shape}. Hint: stack label vectors with numpy.column_stack; collect a lazy frame."
+        raise InputError(
+            "labels must be a table with a row per instance and a column per base clustering, got shape "
+            f"{shape}.",
+            hint="stack label vectors with numpy.column_stack; collect a lazy frame.",
         )
     return columns
 
@@ -503,43 +505,43 @@ def _is_missing_entry(entry: Any) -> bool:
 def _read_observed(observed: Any) -> Mask:
     if isinstance(observed, tuple) and len(observed) == 2 and all(isinstance(n, Integral) for n in observed):
         if min(observed) < 1:
-            raise ValueError(
-                f"observed must have at least one instance and one view, got shape {observed}. "
-                "Hint: pass (number of instances, number of views)."
+            raise InputError(
+                f"observed must have at least one instance and one view, got shape {observed}.",
+                hint="pass (number of instances, number of views).",
             )
         return np.ones(observed, dtype=bool)
     mask = np.asarray(observed)
     if mask.ndim != 2 or 0 in mask.shape:
-        raise ValueError(
-            f"observed must have a row per instance and a column per view, got shape {mask.shape}. "
-            "Hint: for complete data pass the tuple (number of instances, number of views)."
+        raise InputError(
+            f"observed must have a row per instance and a column per view, got shape {mask.shape}.",
+            hint="for complete data pass the tuple (number of instances, number of views).",
         )
     if mask.dtype != bool and not np.isin(mask, (0, 1)).all():
-        raise ValueError(
-            f"observed must be True or False in every entry, got an array of {mask.dtype}. "
-            "Hint: pass the mask of what is present, not the data."
+        raise InputError(
+            f"observed must be True or False in every entry, got an array of {mask.dtype}.",
+            hint="pass the mask of what is present, not the data.",
         )
     return mask.astype(bool)
 
 
 def _read_y(y: Any, n: int, protocol: str) -> NDArray[Any]:
     if y is None:
-        raise ValueError(
-            f"protocol {protocol!r} of drop_views needs y, the class or value of every instance. "
-            "Hint: pass y=..., or use protocol='per_view' or 'mcar', which do not need it."
+        raise InputError(
+            f"protocol {protocol!r} of drop_views needs y, the class or value of every instance.",
+            hint="pass y=..., or use protocol='per_view' or 'mcar', which do not need it.",
         )
     values = np.asarray(y)
     if values.shape != (n,):
-        raise ValueError(
-            f"y must have one entry for each of the {n} instances, got shape {values.shape}. "
-            "Hint: pass one class or value per row of observed."
+        raise InputError(
+            f"y must have one entry for each of the {n} instances, got shape {values.shape}.",
+            hint="pass one class or value per row of observed.",
         )
     # In y a negative number is a value like any other.
     unknown = np.array([is_missing(entry) for entry in values.tolist()])
     if unknown.any():
-        raise ValueError(
-            f"y is missing for row {int(unknown.argmax())}. "
-            "Hint: give the instances without a class a class of their own."
+        raise InputError(
+            f"y is missing for row {int(unknown.argmax())}.",
+            hint="give the instances without a class a class of their own.",
         )
     return values
 
@@ -554,8 +556,8 @@ _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 def _check_n_lost(n_lost: int, n_views: int, keep_seen: bool) -> None:
     most = n_views - 1 if keep_seen else n_views
     if n_lost > most:
-        raise ValueError(
+        raise InputError(
             f"The 'n_lost' parameter of drop_views must be at most {most} with {n_views} views and "
-            f"keep_seen={keep_seen}. Got {n_lost} instead. "
-            "Hint: every instance keeps at least one view unless keep_seen=False."
+            f"keep_seen={keep_seen}. Got {n_lost} instead.",
+            hint="every instance keeps at least one view unless keep_seen=False.",
         )

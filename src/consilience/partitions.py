@@ -6,7 +6,6 @@ instance. Everything behind the door works on `Partitions`; every data error is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from consilience._errors import InputError
 from consilience._label_tables import (
     MISSING,
     Coded,
@@ -32,6 +32,7 @@ from consilience._label_tables import (
     rows_text,
 )
 from consilience._values import did_you_mean, object_array
+from consilience._warnings import warn
 from consilience.core.canonical import Canonical, canonical
 from consilience.core.coassociation import coassociation
 from consilience.core.grouping import distinct_rows
@@ -129,9 +130,9 @@ class Partitions:
                [-1,  0]], dtype=int8)
         """
         if unobserved not in ("error", "keep"):
-            raise ValueError(
-                f"The 'unobserved' parameter must be 'error' or 'keep'. Got {unobserved!r} instead. "
-                "Hint: use 'keep' to read a table with instances that no clustering saw."
+            raise InputError(
+                f"The 'unobserved' parameter must be 'error' or 'keep'. Got {unobserved!r} instead.",
+                hint="use 'keep' to read a table with instances that no clustering saw.",
             )
         if isinstance(labels, cls):
             table = labels
@@ -139,9 +140,9 @@ class Partitions:
         else:
             negative = "missing" if negative is None else negative
             if negative not in ("missing", "noise"):
-                raise ValueError(
-                    f"The 'negative' parameter must be 'missing' or 'noise'. Got {negative!r} instead. "
-                    "Hint: use 'noise' for the -1 of HDBSCAN or DBSCAN."
+                raise InputError(
+                    f"The 'negative' parameter must be 'missing' or 'noise'. Got {negative!r} instead.",
+                    hint="use 'noise' for the -1 of HDBSCAN or DBSCAN.",
                 )
             table = cls._build(read_table(labels, index), negative)
         if unobserved == "error":
@@ -241,12 +242,12 @@ class Partitions:
     def _build(cls, table: LabelTable, negative: Negative) -> Partitions:
         n_rows = table.n_rows
         if len(table.columns) > 10 * n_rows:
-            warnings.warn(
-                f"the table has {len(table.columns)} base clusterings of only {n_rows} instances. "
-                "Hint: instances are rows and base clusterings are columns; transpose the table if it is "
-                "the other way round.",
-                UserWarning,
-                stacklevel=3,
+            warn(
+                f"the table has {len(table.columns)} base clusterings of only {n_rows} instances.",
+                hint=(
+                    "instances are rows and base clusterings are columns; transpose the table if it is the "
+                    "other way round."
+                ),
             )
         codes, categories, kept = [], [], []
         for j, (name, values) in enumerate(zip(table.names, table.columns, strict=True)):
@@ -260,33 +261,30 @@ class Partitions:
                 categories.append(names_of_clusters)
                 kept.append(j)
         if not kept:
-            raise ValueError(
-                "every entry of the label table is missing. Hint: NaN, None and negative numbers mean "
-                'missing; read the table with Partitions.of(labels, negative="noise") if -1 stands for noise.'
+            raise InputError(
+                "every entry of the label table is missing.",
+                hint=(
+                    "NaN, None and negative numbers mean missing; read the table with "
+                    'Partitions.of(labels, negative="noise") if -1 stands for noise.'
+                ),
             )
         for j in sorted(set(range(len(table.columns))) - set(kept)):
-            warnings.warn(
-                f"base clustering {table.names[j]!r} (column {j}) has no label at all and is ignored. "
-                "Hint: drop the column, or check how missing entries are marked.",
-                UserWarning,
-                stacklevel=3,
+            warn(
+                f"base clustering {table.names[j]!r} (column {j}) has no label at all and is ignored.",
+                hint="drop the column, or check how missing entries are marked.",
             )
         for column, name in zip(categories, (table.names[j] for j in kept), strict=True):
             if len(column) == n_rows >= 100 and negative == "missing":
-                warnings.warn(
-                    f"base clustering {name!r} has a different label in every row, so it says nothing. "
-                    "Hint: if it holds ids, pass Partitions.of(frame, index=...) or leave the column out.",
-                    UserWarning,
-                    stacklevel=3,
+                warn(
+                    f"base clustering {name!r} has a different label in every row, so it says nothing.",
+                    hint="if it holds ids, pass Partitions.of(frame, index=...) or leave the column out.",
                 )
         if table.ids is not None and len(kept) > 1 and np.sum([c >= 0 for c in codes], axis=0).max() == 1:
             first, second = (plain(table.ids[np.argmax(column >= 0)]) for column in codes[:2])
-            warnings.warn(
+            warn(
                 f"no instance is in two base clusterings: {table.names[kept[0]]!r} starts with the id "
-                f"{first!r}, {table.names[kept[1]]!r} with {second!r}. "
-                "Hint: use the same ids, of the same type, everywhere.",
-                UserWarning,
-                stacklevel=3,
+                f"{first!r}, {table.names[kept[1]]!r} with {second!r}.",
+                hint="use the same ids, of the same type, everywhere.",
             )
         # -k fits where k - 1 does, and it makes the type signed.
         dtype = np.min_scalar_type(-max(len(c) for c in categories))
@@ -309,12 +307,13 @@ class Partitions:
     def _require_observed(self) -> None:
         empty = np.flatnonzero(~self.seen)
         if len(empty):
-            raise ValueError(
-                f"no base clustering saw {rows_text(empty, self.index)}. "
-                "Hint: remove these instances, or choose what to do with them by the "
-                "'unobserved' parameter of fuse or of the estimator ('noise' or 'largest'); if -1 stands for "
-                "noise instead of missing, "
-                'read the table with Partitions.of(labels, negative="noise").'
+            raise InputError(
+                f"no base clustering saw {rows_text(empty, self.index)}.",
+                hint=(
+                    "remove these instances, or choose what to do with them by the 'unobserved' parameter of "
+                    "fuse or of the estimator ('noise' or 'largest'); if -1 stands for noise instead of "
+                    'missing, read the table with Partitions.of(labels, negative="noise").'
+                ),
             )
 
     def __repr__(self) -> str:
@@ -462,15 +461,17 @@ class Partitions:
                [0. , 0. , 1. ]])
         """
         if normalize not in ("pairs", "partitions"):
-            raise ValueError(
-                f"The 'normalize' parameter must be 'pairs' or 'partitions'. Got {normalize!r} instead. "
-                "Hint: 'pairs' divides by the number of clusterings that saw both instances."
+            raise InputError(
+                f"The 'normalize' parameter must be 'pairs' or 'partitions'. Got {normalize!r} instead.",
+                hint="'pairs' divides by the number of clusterings that saw both instances.",
             )
         if self.n_rows > max_instances:
-            raise ValueError(
-                f"a dense co-association of {self.n_rows} instances has {self.n_rows**2:.1e} "
-                f"entries. Hint: there are {self.distinct.n_rows} distinct rows; "
-                "use the co-association of those, or raise max_instances."
+            raise InputError(
+                f"a dense co-association of {self.n_rows} instances has {self.n_rows**2:.1e} entries.",
+                hint=(
+                    f"there are {self.distinct.n_rows} distinct rows; use the co-association of those, or "
+                    "raise max_instances."
+                ),
             )
         return coassociation(self.indicator, self.observed, normalize=normalize)
 
@@ -568,10 +569,13 @@ class Partitions:
             strange = np.flatnonzero(translated == _UNKNOWN)
             if len(strange):
                 value = labels_of_new[new[strange[0]]]
-                raise ValueError(
+                raise InputError(
                     f"base clustering {name!r} has no cluster {plain(value)!r}, found in "
-                    f"{rows_text(strange, ids)}. Hint: mark labels that were not there when the "
-                    "model was fitted as missing, or fit again with them."
+                    f"{rows_text(strange, ids)}.",
+                    hint=(
+                        "mark labels that were not there when the model was fitted as missing, or fit "
+                        "again with them."
+                    ),
                 )
         return codes
 
@@ -590,9 +594,9 @@ class Partitions:
             self._require_known(names)
         else:
             if len(names) != self.n_columns:
-                raise ValueError(
-                    f"the new table has {len(names)} columns, the fitted one has {self.n_columns}. "
-                    "Hint: keep a column for every base clustering and mark what is unknown as missing."
+                raise InputError(
+                    f"the new table has {len(names)} columns, the fitted one has {self.n_columns}.",
+                    hint="keep a column for every base clustering and mark what is unknown as missing.",
                 )
             names = self.column_names
         coded = {
@@ -605,7 +609,7 @@ class Partitions:
     def _require_known(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.column_names:
-                raise ValueError(f"unknown base clustering {name!r}. {did_you_mean(name, self.column_names)}")
+                raise InputError(f"unknown base clustering {name!r}.", did_you_mean(name, self.column_names))
 
     def decode(self, codes: np.ndarray) -> Any:
         """A table of codes in the user's own label names and the user's own kind of table.
@@ -632,7 +636,7 @@ class Partitions:
     def frame(self, columns: dict[str, np.ndarray]) -> Any:
         """A frame of the user's kind with the user's ids. Only where the input was a frame or series."""
         if self.backend is None:
-            raise ValueError("the input was not a frame. Hint: build a frame from the arrays yourself.")
+            raise InputError("the input was not a frame.", hint="build a frame from the arrays yourself.")
         # Codes of other instances than these (see `encode`) have other ids.
         n_rows = len(next(iter(columns.values())))
         ids = self.index if n_rows == self.n_rows else None
@@ -661,14 +665,14 @@ class Partitions:
 def _refuse_to_read_again(table: Partitions, negative: Any, index: Any) -> None:
     """Codes no longer say what a negative number was, and ids belong to the rows that were read."""
     if negative not in (None, table.negative):
-        raise ValueError(
-            f"negative={negative!r}, but the table was read with negative={table.negative!r}. "
-            "Hint: give it to Partitions.of when the labels are first read."
+        raise InputError(
+            f"negative={negative!r}, but the table was read with negative={table.negative!r}.",
+            hint="give it to Partitions.of when the labels are first read.",
         )
     if index is not None:
-        raise ValueError(
-            "index was given for a table that was read already. "
-            "Hint: give it to Partitions.of when the labels are first read."
+        raise InputError(
+            "index was given for a table that was read already.",
+            hint="give it to Partitions.of when the labels are first read.",
         )
 
 

@@ -21,6 +21,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import squareform
 
+from consilience._errors import InputError, InputTypeError
 from consilience._optional import optional_import
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience.diagnostics import (
@@ -508,7 +509,7 @@ def plot_delta_area(result: Any, *, ax: Axes | None = None) -> Axes:
     """
     curves = _curves(result, "plot_delta_area")
     if len(curves.k) < 2:
-        raise ValueError("the growth of the area needs two numbers of clusters. Hint: try range(2, 11).")
+        raise InputError("the growth of the area needs two numbers of clusters.", hint="try range(2, 11).")
     ax = _axis(ax, (5.6, 3.4))
     ax.plot(curves.k[1:], np.diff(curves.area) / np.maximum(curves.area[:-1], 1e-12), "o-", color=_INK)
     ax.axhline(0.0, color="0.6", linewidth=0.8)
@@ -583,9 +584,9 @@ def plot_count(result: Fusion | ClusterCount, *, ax: Axes | None = None) -> Axes
     """
     count = result.cluster_count if isinstance(result, Fusion) else result
     if not isinstance(count, ClusterCount):
-        raise ValueError(
-            'plot_count needs a number of clusters that was found. Hint: fuse(labels, "auto"), or '
-            "choose_n_clusters(partitions)."
+        raise InputError(
+            "plot_count needs a number of clusters that was found.",
+            hint=('fuse(labels, "auto"), or choose_n_clusters(partitions).'),
         )
     ax = _axis(ax, (5.6, 3.6))
     curve = count.curve
@@ -633,9 +634,9 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
         fusions = [results] if isinstance(results, Fusion) else list(results)
         names = [str(fusion.n_clusters) for fusion in fusions]
     if len(fusions) < 2 or len({len(fusion.labels) for fusion in fusions}) > 1:
-        raise ValueError(
-            "tracking needs at least two fusions of the same instances. "
-            "Hint: [fuse(labels, k) for k in range(2, 11)]."
+        raise InputError(
+            "tracking needs at least two fusions of the same instances.",
+            hint="[fuse(labels, k) for k in range(2, 11)].",
         )
     ax = _axis(ax, (1.2 * len(fusions) + 1.5, 4.6))
     # Unassigned instances are one more cluster, the last.
@@ -789,17 +790,21 @@ def _curves(result: Any, function: str) -> _Curves:
         return _Curves(curve.k, curve.cdf, curve.area, curve.pac, result.n_clusters)
     fusions = list(result) if isinstance(result, Iterable) else []
     if not fusions or not all(isinstance(fusion, Fusion) for fusion in fusions):
-        raise ValueError(
+        raise InputError(
             f"{function} needs the answer of resample_n_clusters or a sequence of fusions, got "
-            f"{type(result).__name__}. Hint: resample_n_clusters(X, range(2, 11))."
+            f"{type(result).__name__}.",
+            hint="resample_n_clusters(X, range(2, 11)).",
         )
     fusions.sort(key=lambda fusion: fusion.n_clusters)
     k = np.array([fusion.n_clusters for fusion in fusions])
     if len(np.unique(k)) < len(k) or _share_a_table(fusions):
-        raise ValueError(
-            f"{function} compares base clusterings of different numbers of clusters, but these fusions have "
-            "equal numbers or were made from one table. Hint: make base clusterings for every number, or "
-            "draw one fusion by plot_cdf; plot_tracking compares fusions of one table."
+        raise InputError(
+            f"{function} compares base clusterings of different numbers of clusters, but these fusions "
+            "have equal numbers or were made from one table.",
+            hint=(
+                "make base clusterings for every number, or draw one fusion by plot_cdf; plot_tracking "
+                "compares fusions of one table."
+            ),
         )
     found = [consensus_distribution(fusion.partitions) for fusion in fusions]
     cdf, area, pac = (np.array([getattr(one, name) for one in found]) for name in ("cdf", "area", "pac"))
@@ -808,9 +813,12 @@ def _curves(result: Any, function: str) -> _Curves:
 
 def _require_fusion(result: Any, function: str) -> None:
     if not isinstance(result, Fusion):
-        raise TypeError(
-            f"{function} needs a Fusion, got {type(result).__name__}. Hint: pass what fuse(labels, "
-            "n_clusters) returned; fuse(labels, k, method=PCE()) does it by an estimator of yours."
+        raise InputTypeError(
+            f"{function} needs a Fusion, got {type(result).__name__}.",
+            hint=(
+                "pass what fuse(labels, n_clusters) returned; fuse(labels, k, method=PCE()) does it by an "
+                "estimator of yours."
+            ),
         )
 
 
@@ -822,8 +830,8 @@ def _share_a_table(fusions: Sequence[Fusion]) -> bool:
 
 def _table(result: Fusion | Partitions) -> Partitions:
     if not isinstance(result, (Fusion, Partitions)):
-        raise TypeError(
-            f"a Fusion or Partitions is needed, got {type(result).__name__}. Hint: Partitions.of(labels)."
+        raise InputTypeError(
+            f"a Fusion or Partitions is needed, got {type(result).__name__}.", hint="Partitions.of(labels)."
         )
     return result.partitions if isinstance(result, Fusion) else result
 
@@ -836,8 +844,8 @@ def _models(models: Any) -> list[tuple[str, Any]]:
     else:
         named = [("", models)]
     if not named:
-        raise ValueError(
-            "plot_convergence got no model. Hint: pass a fitted estimator, such as PCE(8).fit(labels)."
+        raise InputError(
+            "plot_convergence got no model.", hint="pass a fitted estimator, such as PCE(8).fit(labels)."
         )
     bare = [(name, model.model if isinstance(model, Fusion) else model) for name, model in named]
     return [(str(name) or type(model).__name__, model) for name, model in bare]
@@ -846,9 +854,9 @@ def _models(models: Any) -> list[tuple[str, Any]]:
 def _trace(name: str, model: Any) -> np.ndarray:
     values = np.asarray(getattr(model, "objective_", ()), dtype=float)
     if values.ndim != 1 or not len(values):
-        raise ValueError(
-            f"{name} has no objective_. Hint: fit it first; methods that do not iterate, such as graph cuts, "
-            "have none."
+        raise InputError(
+            f"{name} has no objective_.",
+            hint="fit it first; methods that do not iterate, such as graph cuts, have none.",
         )
     return values
 
@@ -857,15 +865,18 @@ def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.
     """Labels and points of the instances that have a place."""
     model = result.model if isinstance(result, Fusion) else result
     if not isinstance(result, Fusion) and not hasattr(result, "labels_"):
-        raise ValueError(
-            f"{type(result).__name__} has no labels_. Hint: fit it first, or pass what fuse returned."
+        raise InputError(
+            f"{type(result).__name__} has no labels_.", hint="fit it first, or pass what fuse returned."
         )
     labels = np.asarray(result.labels if isinstance(result, Fusion) else result.labels_)
     if coordinates is None:
         if not hasattr(model, "embedding_"):
-            raise ValueError(
-                f"{type(model).__name__} makes no embedding. Hint: pass coordinates, such as the "
-                'features, or fuse by a method with one, such as method="PCE" or "LWGP".'
+            raise InputError(
+                f"{type(model).__name__} makes no embedding.",
+                hint=(
+                    "pass coordinates, such as the features, or fuse by a method with one, such as "
+                    'method="PCE" or "LWGP".'
+                ),
             )
         points = np.asarray(model.embedding_, dtype=float)
         if isinstance(result, Fusion) and len(points) < len(labels):
@@ -873,9 +884,10 @@ def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.
     else:
         points = np.asarray(coordinates, dtype=float)
     if points.ndim != 2 or not points.size or len(points) != len(labels) or not np.isfinite(points).all():
-        raise ValueError(
+        raise InputError(
             f"coordinates have shape {points.shape}, but there are {len(labels)} instances, each of which "
-            "needs finite numbers. Hint: pass a row per instance, in the order of the labels."
+            "needs finite numbers.",
+            hint="pass a row per instance, in the order of the labels.",
         )
     return labels, points
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
+from consilience._errors import InputError
 from consilience._values import id_array, is_missing
 
 __all__ = ["Views", "check_views"]
@@ -48,9 +49,9 @@ class Layout(NamedTuple):
         Views(2 instances; shape (2), sound (1); 50% of rows absent)
         """
         if len(getattr(X, "shape", "..")) == 1:
-            raise ValueError(
-                "Expected 2D array, got 1D array instead. Reshape your data. Hint: one new instance is "
-                "values.reshape(1, -1)."
+            raise InputError(
+                "Expected 2D array, got 1D array instead. Reshape your data.",
+                hint="one new instance is values.reshape(1, -1).",
             )
         tables, mask = self._given(X, mask, method)
         views = check_views(tables, mask=mask)
@@ -77,25 +78,28 @@ class Layout(NamedTuple):
             tables = {str(name): table for name, table in X.items()}
             unknown = [name for name in tables if name not in names]
             if unknown:
-                raise ValueError(
-                    f"there was no view {unknown[0]!r} when {method} was fitted. "
-                    f"Hint: the views are {', '.join(map(repr, names))}"
+                raise InputError(
+                    f"there was no view {unknown[0]!r} when {method} was fitted.",
+                    hint=f"the views are {', '.join(map(repr, names))}",
                 )
         else:
             listed = X if isinstance(X, list | tuple) else [X]
             if len(listed) != len(names):
-                raise ValueError(
-                    f"X has {len(listed)} views, but {method} was fitted with {len(names)}. "
-                    f"Hint: give None for a view that is not there, or a dict with some of the keys "
-                    f"{', '.join(map(repr, names))}"
+                raise InputError(
+                    f"X has {len(listed)} views, but {method} was fitted with {len(names)}.",
+                    hint=(
+                        f"give None for a view that is not there, or a dict with some of the keys "
+                        f"{', '.join(map(repr, names))}"
+                    ),
                 )
             tables = dict(zip(names, listed, strict=True))
         if mask is not None:
             mask = np.asarray(mask)
             if mask.ndim != 2 or mask.shape[1] != len(names):
-                raise ValueError(
-                    f"mask must have a column for each of the {len(names)} fitted views. "
-                    f"Got the shape {mask.shape} instead. Hint: a view that is not given has any column"
+                raise InputError(
+                    f"mask must have a column for each of the {len(names)} fitted views. Got the shape "
+                    f"{mask.shape} instead.",
+                    hint="a view that is not given has any column",
                 )
         given = {
             name: table
@@ -105,26 +109,29 @@ class Layout(NamedTuple):
             and not _is_blank(table)
         }
         if not given:
-            raise ValueError("no view holds any instance. Hint: give at least one of the fitted views")
+            raise InputError("no view holds any instance.", hint="give at least one of the fitted views")
         return given, None if mask is None else mask[:, [names.index(name) for name in given]]
 
     def _in_order(self, views: "Views", given: int, fitted: int, method: str) -> Matrix:
         """A new table with its columns in the order that was fitted, where both have names."""
         array, now, then = views.arrays[given], views.layout.columns[given], self.columns[fitted]
         if array.shape[1] != self.n_features[fitted]:
-            raise ValueError(
+            raise InputError(
                 f"view {views.names[given]!r} has {array.shape[1]} features, but {method} is expecting "
-                f"{self.n_features[fitted]} features as input. Hint: give the columns that were fitted, in "
-                "their order."
+                f"{self.n_features[fitted]} features as input.",
+                hint="give the columns that were fitted, in their order.",
             )
         if now is None or then is None or now == then:
             return array
         strange = next((name for name in now if name not in then), None)
         if strange is not None:
-            raise ValueError(
-                f"view {views.names[given]!r} has a column {strange!r} that was not there when "
-                f"{method} was fitted. Hint: the columns are {', '.join(map(repr, then[:5]))}"
-                f"{', ...' if len(then) > 5 else ''}; an array is read by position"
+            raise InputError(
+                f"view {views.names[given]!r} has a column {strange!r} that was not there when {method} "
+                "was fitted.",
+                hint=(
+                    f"the columns are {', '.join(map(repr, then[:5]))}"
+                    f"{', ...' if len(then) > 5 else ''}; an array is read by position"
+                ),
             )
         return array[:, [now.index(name) for name in then]]
 
@@ -269,7 +276,7 @@ def check_views(
     if isinstance(views, Views) and mask is None and on is None:
         return views
     if np.dtype(dtype).kind != "f":
-        raise ValueError(f"dtype must be a float type. Got {dtype!r} instead. Hint: use numpy.float64")
+        raise InputError(f"dtype must be a float type. Got {dtype!r} instead.", hint="use numpy.float64")
 
     tables = [_read(name, table, on, np.dtype(dtype)) for name, table in _named_tables(views)]
     n_instances, ids, places = _match_rows(tables)
@@ -313,10 +320,10 @@ def _named_tables(views: Any) -> list[tuple[str, Any]]:
     else:
         named = [("view0", views)]
     if not named:
-        raise ValueError("there are no views. Hint: give at least one table, such as a 2-D array")
+        raise InputError("there are no views.", hint="give at least one table, such as a 2-D array")
     repeated = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
     if repeated:
-        raise ValueError(f"two views are called {repeated[0]!r}. Hint: give every view its own name")
+        raise InputError(f"two views are called {repeated[0]!r}.", hint="give every view its own name")
     return named
 
 
@@ -325,9 +332,9 @@ def _read(name: str, table: Any, on: str | None, dtype: np.dtype[Any]) -> _Table
     if frame is not None:
         return _read_frame(name, frame, on, dtype)
     if on is not None:
-        raise ValueError(
-            f"on={on!r} names a column of ids, but view {name!r} is not a frame and has no named columns. "
-            "Hint: give every view as a frame, or match rows by position and leave out on="
+        raise InputError(
+            f"on={on!r} names a column of ids, but view {name!r} is not a frame and has no named columns.",
+            hint="give every view as a frame, or match rows by position and leave out on=",
         )
     values = _read_sparse(name, table, dtype) if sparse.issparse(table) else _read_array(name, table, dtype)
     return _Table(name, values, range(values.shape[1]))
@@ -341,7 +348,7 @@ def _as_frame(name: str, table: Any) -> Any:
 
     frame = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
-        raise ValueError(f"view {name!r} is a lazy frame. Hint: call .collect() on it first")
+        raise InputError(f"view {name!r} is a lazy frame.", hint="call .collect() on it first")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -364,9 +371,9 @@ def _frame_ids(name: str, frame: Any, on: str | None) -> tuple[list[Hashable] | 
 
     if on is not None:
         if on not in frame.columns:
-            raise ValueError(
-                f"view {name!r} has no column {on!r}, which on= names. "
-                f"Hint: its columns are {_some(list(frame.columns))}"
+            raise InputError(
+                f"view {name!r} has no column {on!r}, which on= names.",
+                hint=f"its columns are {_some(list(frame.columns))}",
             )
         return frame[on].to_list(), False
     index = nw.maybe_get_index(frame)
@@ -397,8 +404,8 @@ def _read_array(name: str, table: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
         values = np.asarray(table)
     except ValueError as error:
-        raise ValueError(
-            f"view {name!r} is not a rectangular table: {error}. Hint: give every row as many values"
+        raise InputError(
+            f"view {name!r} is not a rectangular table: {error}.", hint="give every row as many values"
         ) from error
     if values.ndim != 2:
         _not_two_dimensional(name, values.ndim)
@@ -448,9 +455,9 @@ def _match_rows(tables: list[_Table]) -> tuple[int, list[Hashable] | None, list[
 
     without = [table.name for table in tables if table.ids is None]
     if without:
-        raise ValueError(
-            f"the frames have different ids, but the rows of view {without[0]!r} have none to match them by. "
-            "Hint: give it as a frame with ids too, or put all views in one order"
+        raise InputError(
+            f"the frames have different ids, but the rows of view {without[0]!r} have none to match them by.",
+            hint="give it as a frame with ids too, or put all views in one order",
         )
     return _join(tables)
 
@@ -461,10 +468,10 @@ def _join(tables: list[_Table]) -> tuple[int, list[Hashable], list[Any]]:
     for v, table in enumerate(tables):
         if all(times_seen[row_id] == 1 for row_id in table.ids or ()):
             other = tables[0 if v else 1]
-            raise ValueError(
+            raise InputError(
                 f"view {table.name!r} shares no id with any other view: it starts with the id "
-                f"{_first(table)!r}, view {other.name!r} with {_first(other)!r}. "
-                "Hint: use the same ids, of the same type, in all views"
+                f"{_first(table)!r}, view {other.name!r} with {_first(other)!r}.",
+                hint="use the same ids, of the same type, in all views",
             )
     number = {row_id: row for row, row_id in enumerate(times_seen)}
     places = [np.array([number[row_id] for row_id in table.ids or ()]) for table in tables]
@@ -475,10 +482,12 @@ def _common_length(tables: list[_Table]) -> int:
     lengths = [table.values.shape[0] for table in tables]
     if len(set(lengths)) > 1:
         counts = ", ".join(f"{table.name!r} has {n}" for table, n in zip(tables, lengths, strict=True))
-        raise ValueError(
-            f"the views have different numbers of rows and no ids to match them by: {counts}. "
-            "Hint: add a row of NaN for every instance that a view lacks, or give frames with an index "
-            "(or with a column of ids, named by on=)"
+        raise InputError(
+            f"the views have different numbers of rows and no ids to match them by: {counts}.",
+            hint=(
+                "add a row of NaN for every instance that a view lacks, or give frames with an index (or "
+                "with a column of ids, named by on=)"
+            ),
         )
     return int(lengths[0])
 
@@ -487,13 +496,13 @@ def _check_ids(table: _Table) -> None:
     seen: dict[Hashable, int] = {}
     for row, row_id in enumerate(table.ids or ()):
         if is_missing(row_id):
-            raise ValueError(
-                f"row {row} of view {table.name!r} has no id. Hint: fill in the id or drop the row"
+            raise InputError(
+                f"row {row} of view {table.name!r} has no id.", hint="fill in the id or drop the row"
             )
         if row_id in seen:
-            raise ValueError(
-                f"view {table.name!r} has the id {row_id!r} twice, in rows {seen[row_id]} and {row}. "
-                "Hint: keep one row per instance, or drop the ids and match rows by position"
+            raise InputError(
+                f"view {table.name!r} has the id {row_id!r} twice, in rows {seen[row_id]} and {row}.",
+                hint="keep one row per instance, or drop the ids and match rows by position",
             )
         seen[row_id] = row
 
@@ -506,14 +515,15 @@ def _check_mask(mask: ArrayLike | None, n_instances: int, n_views: int) -> NDArr
         return np.ones((n_instances, n_views), dtype=bool)
     wanted = np.asarray(mask)
     if wanted.dtype != bool:
-        raise ValueError(
-            f"mask must hold True (present) and False (absent). Got the type {wanted.dtype} instead. "
-            "Hint: convert it by mask.astype(bool)"
+        raise InputError(
+            f"mask must hold True (present) and False (absent). Got the type {wanted.dtype} instead.",
+            hint="convert it by mask.astype(bool)",
         )
     if wanted.shape != (n_instances, n_views):
-        raise ValueError(
+        raise InputError(
             f"mask must have a row per instance and a column per view, here {(n_instances, n_views)}. "
-            f"Got the shape {wanted.shape} instead. Hint: stack one column per view"
+            f"Got the shape {wanted.shape} instead.",
+            hint="stack one column per view",
         )
     return wanted
 
@@ -529,17 +539,17 @@ def _present_rows(table: _Table, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]
     partly = wanted & (n_missing > 0) & (n_missing < table.values.shape[1])
     if partly.any():
         row, column = _first_flag(table, flags, partly)
-        raise ValueError(
+        raise InputError(
             f"view {table.name!r} has NaN in {row}, column {column!r}, but values in other columns of that "
-            f"row ({partly.sum()} such rows in the view). Hint: impute it, or drop that row from the view by "
-            "filling it with NaN or by mask="
+            f"row ({partly.sum()} such rows in the view).",
+            hint="impute it, or drop that row from the view by filling it with NaN or by mask=",
         )
     infinite = _flags(table, np.isinf)
     if (wanted & (_count_by_row(infinite) > 0)).any():
         row, column = _first_flag(table, infinite, wanted)
-        raise ValueError(
-            f"view {table.name!r} has inf in {row}, column {column!r}. "
-            "Hint: replace it by a finite value, or drop that row from the view by mask="
+        raise InputError(
+            f"view {table.name!r} has inf in {row}, column {column!r}.",
+            hint="replace it by a finite value, or drop that row from the view by mask=",
         )
     return wanted & (n_missing == 0)
 
@@ -598,16 +608,17 @@ def _keep_rows(values: Matrix, present: NDArray[np.bool_]) -> Matrix:
 def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Hashable] | None) -> None:
     empty = np.flatnonzero(~observed.any(axis=0))
     if empty.size:
-        raise ValueError(
-            f"view {tables[empty[0]].name!r} has no instance at all. "
-            "Hint: leave this view out, or check its NaN and its column of mask="
+        raise InputError(
+            f"view {tables[empty[0]].name!r} has no instance at all.",
+            hint="leave this view out, or check its NaN and its column of mask=",
         )
     unseen = np.flatnonzero(~observed.any(axis=1))
     if unseen.size:
         rows = _some([int(row) if ids is None else ids[row] for row in unseen])
-        raise ValueError(
+        raise InputError(
             f"{unseen.size} of {len(observed)} instances {'is' if unseen.size == 1 else 'are'} present in no "
-            f"view: {'row' if ids is None else 'id'} {rows}. Hint: drop what nothing is known about"
+            f"view: {'row' if ids is None else 'id'} {rows}.",
+            hint="drop what nothing is known about",
         )
 
 
@@ -617,9 +628,10 @@ def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Has
 def _check_shape(name: str, shape: tuple[int, ...]) -> None:
     for size, what in zip(shape, ("sample", "feature"), strict=True):
         if size == 0:  # scikit-learn's words, which its users and its estimator checks know
-            raise ValueError(
-                f"view {name!r}: found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
-                "required. Hint: instances are rows and features are columns; leave out an empty view"
+            raise InputError(
+                f"view {name!r}: found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 "
+                "is required.",
+                hint="instances are rows and features are columns; leave out an empty view",
             )
 
 
@@ -628,12 +640,12 @@ def _not_two_dimensional(name: str, ndim: int) -> NoReturn:
         0: "give a table with instances in rows and features in columns",
         1: "a view with one feature is values.reshape(-1, 1); a list of rows is numpy.array(rows)",
     }.get(ndim, "give several views as a list of 2-D arrays")
-    raise ValueError(f"Expected 2D array for view {name!r}, got {ndim}D array instead. Hint: {hint}")
+    raise InputError(f"Expected 2D array for view {name!r}, got {ndim}D array instead.", hint=f"{hint}")
 
 
 def _complex(name: str) -> NoReturn:
-    raise ValueError(
-        f"Complex data not supported (view {name!r}). Hint: give real and imaginary parts as columns"
+    raise InputError(
+        f"Complex data not supported (view {name!r}).", hint="give real and imaginary parts as columns"
     )
 
 
@@ -642,8 +654,8 @@ def _not_numbers(
 ) -> NoReturn:
     ids = f", or pass on={column!r} if it holds the ids of the instances" if by_id else ""
     raise kind(
-        f"view {name!r}, column {column!r} {problem}; a view needs numbers. "
-        f"Hint: encode the column as numbers or leave it out{ids}"
+        f"view {name!r}, column {column!r} {problem}; a view needs numbers. Hint: encode the column as "
+        f"numbers or leave it out{ids}"
     )
 
 

@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from consilience._errors import InputError
 from consilience._values import did_you_mean
 
 Kind = Literal["labels", "views", "features"]
@@ -140,10 +141,10 @@ def load(name: str | Path) -> Experiment:
     if str(name).endswith(".toml"):
         path = Path(name)
         if not path.is_file():
-            raise ValueError(f"there is no file {str(path)!r}. Hint: an experiment is a TOML file.")
+            raise InputError(f"there is no file {str(path)!r}.", hint="an experiment is a TOML file.")
         return parse(path.read_text(), path.stem)
     if name not in available():
-        raise ValueError(f"there is no experiment {str(name)!r}. {did_you_mean(str(name), available())}")
+        raise InputError(f"there is no experiment {str(name)!r}.", did_you_mean(str(name), available()))
     text = (resources.files("consilience.bench") / FOLDER / f"{name}.toml").read_text()
     return parse(text, str(name))
 
@@ -158,8 +159,8 @@ def parse(text: str, name: str) -> Experiment:
         content["base"] = Base(**_tuples(content.get("base", {})))
         found = Experiment(name=name, **_tuples(content))
     except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"experiment {name!r} cannot be read: {error}. Hint: see the fields of bench.Experiment."
+        raise InputError(
+            f"experiment {name!r} cannot be read: {error}.", hint="see the fields of bench.Experiment."
         ) from error
     _check(found)
     return found
@@ -184,12 +185,13 @@ def _check(experiment: Experiment) -> None:
     methods = {method.name for method in experiment.methods}
     for row in experiment.published:
         if row.data not in sets or row.method not in methods or row.metric not in experiment.metrics:
-            raise ValueError(
-                f"experiment {experiment.name!r} has a published figure of {row.method!r} on {row.data!r} in "
-                f"{row.metric!r}, which it does not run. Hint: check the names."
+            raise InputError(
+                f"experiment {experiment.name!r} has a published figure of {row.method!r} on {row.data!r} "
+                f"in {row.metric!r}, which it does not run.",
+                hint="check the names.",
             )
     for name in experiment.small.get("data", ()):
         if name not in sets:
-            raise ValueError(
-                f"the small version of {experiment.name!r} has no data {name!r}. Hint: check it."
+            raise InputError(
+                f"the small version of {experiment.name!r} has no data {name!r}.", hint="check it."
             )

@@ -15,6 +15,7 @@ import typer
 
 import consilience
 from consilience import cli
+from consilience._errors import InputError
 from consilience._values import did_you_mean
 from consilience.cli.errors import UsageError
 
@@ -177,7 +178,7 @@ def fuse(
         _talk(done, quiet)
         return
     if scheduler is not None or checkpoint is not None:
-        raise UsageError("--scheduler and --checkpoint need --engine. Hint: as in --engine dask.")
+        raise UsageError("--scheduler and --checkpoint need --engine.", hint="as in --engine dask.")
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
     _check_outputs(labels, output, imputed, report, as_json)
@@ -323,7 +324,7 @@ def methods(
     """
     found = [method for method in cli.catalog.catalogue() if kind in (None, method.input)]
     if not found:
-        raise UsageError(f"no method takes {kind!r}. Hint: --input is labels, views or features.")
+        raise UsageError(f"no method takes {kind!r}.", hint="--input is labels, views or features.")
     if as_json:
         print(json.dumps([method._asdict() for method in found], indent=1))
         return
@@ -355,7 +356,7 @@ def simulate(
     Example: `consilience simulate complete.csv --id customer --share 0.3 --mechanism mnar -o partial.csv`
     """
     if share >= 1:
-        raise UsageError(f"--share must leave something: below 1. Got {share:g}. Hint: as in --share 0.3.")
+        raise UsageError(f"--share must leave something: below 1. Got {share:g}.", hint="as in --share 0.3.")
     source = _source(id_column, columns, missing, delimiter)
     _check_outputs(labels, output)
     with cli.progress.bar(quiet) as told, _warnings(quiet):
@@ -387,12 +388,12 @@ def report(
     """
     _check_outputs([result], None, None, output)
     if result != STDIO and not Path(result).is_file():
-        raise UsageError(f"there is no file {result!r}. Hint: it is what fuse --json wrote.")
+        raise UsageError(f"there is no file {result!r}.", hint="it is what fuse --json wrote.")
     text = sys.stdin.read() if result == STDIO else Path(result).read_text()
     try:
         summary = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{result} is not JSON: {error}. Hint: it is what fuse --json wrote.") from error
+        raise InputError(f"{result} is not JSON: {error}.", hint="it is what fuse --json wrote.") from error
     cli.files.write_text(output, consilience.report.render(summary))
     _talk(f"Wrote {output}", quiet or output == STDIO)
 
@@ -489,7 +490,7 @@ def bench_plot(
     cli.files.require_folder(output)
     experiment = _experiment(name, small)
     if metric is not None and metric not in experiment.metrics:
-        raise UsageError(f"{name} has no metric {metric!r}. {did_you_mean(metric, experiment.metrics)}")
+        raise UsageError(f"{name} has no metric {metric!r}.", did_you_mean(metric, experiment.metrics))
     rows = _rows(experiment, folder)
     consilience.bench.draw(experiment, rows, metric=metric).savefig(output, dpi=110)
     _talk(f"Wrote {output}", quiet)
@@ -506,7 +507,9 @@ def _experiment(name: str, small: bool) -> Any:
 def _rows(experiment: Any, folder: str) -> Any:
     rows = consilience.bench.Store(Path(folder, experiment.name)).read()
     if rows.empty:
-        raise UsageError(f"there are no results in {folder!r}. Hint: consilience bench run {experiment.name}")
+        raise UsageError(
+            f"there are no results in {folder!r}.", hint=f"consilience bench run {experiment.name}"
+        )
     return rows
 
 
@@ -518,7 +521,7 @@ def _n_clusters(text: str, *, several_allowed: bool = False) -> Any:
         return text
     if not text.isdecimal() or int(text) < 1:
         several = ", a range such as 3-6, or several such as 4,8" if several_allowed else ""
-        raise UsageError(f"-k must be a number from 1, or auto{several}. Got {text!r}. Hint: as in -k 8.")
+        raise UsageError(f"-k must be a number from 1, or auto{several}. Got {text!r}.", hint="as in -k 8.")
     return int(text)
 
 
@@ -536,7 +539,7 @@ def _source(
 ) -> Source:
     if delimiter is not None and len(delimiter.replace("\\t", "\t")) != 1:
         raise UsageError(
-            f"--delimiter must be one character. Got {delimiter!r}. Hint: as in --delimiter ';'."
+            f"--delimiter must be one character. Got {delimiter!r}.", hint="as in --delimiter ';'."
         )
     chosen = tuple(name.strip() for name in columns.split(",")) if columns is not None else ()
     texts = tuple(missing) if missing else cli.files.MISSING_TEXTS
@@ -549,7 +552,7 @@ def _refuse_in_blocks(**options: Any) -> None:
     for name, value in options.items():
         if value:
             raise UsageError(
-                f"--{name} needs the whole table in memory. Hint: leave it out, or use --engine memory."
+                f"--{name} needs the whole table in memory.", hint="leave it out, or use --engine memory."
             )
 
 
@@ -568,7 +571,7 @@ def _names(methods: str | None) -> list[str] | None:
 def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False) -> Any:
     """An estimator by its name, with parameters; or the name, which `fuse` knows."""
     if name.lower() == "auto":
-        raise UsageError("--param needs --method. Hint: as in --method PCE --param gamma=10.")
+        raise UsageError("--param needs --method.", hint="as in --method PCE --param gamma=10.")
     kinds = ("labels", "views") if views else ("labels",)
     catalogue = cli.catalog.catalogue()
     known = {method.name.lower(): method.name for method in catalogue if method.input in kinds}
@@ -576,18 +579,18 @@ def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False)
         other = next((method for method in catalogue if method.name.lower() == name.lower()), None)
         if other is not None:
             where = {"views": "consilience cluster", "labels": "consilience fuse"}.get(other.input, "Python")
-            raise UsageError(f"{other.name} takes {other.input}, not labels. Hint: use it in {where}.")
-        hint = did_you_mean(name.upper(), known.values())
-        raise UsageError(f"there is no method {name!r} for this input. {hint} See consilience methods.")
+            raise UsageError(f"{other.name} takes {other.input}, not labels.", hint=f"use it in {where}.")
+        hint = f"{did_you_mean(name.upper(), known.values())} See consilience methods."
+        raise UsageError(f"there is no method {name!r} for this input.", hint)
     estimator = getattr(consilience, known[name.lower()])()
     allowed = estimator.get_params()
     values = {}
     for parameter in parameters or ():
         key, equals, value = parameter.partition("=")
         if not equals:
-            raise UsageError(f"--param {parameter!r} has no value. Hint: as in --param gamma=10.")
+            raise UsageError(f"--param {parameter!r} has no value.", hint="as in --param gamma=10.")
         if key not in allowed:
-            raise UsageError(f"{known[name.lower()]} has no parameter {key!r}. {did_you_mean(key, allowed)}")
+            raise UsageError(f"{known[name.lower()]} has no parameter {key!r}.", did_you_mean(key, allowed))
         values[key] = _value(value)
     return estimator.set_params(**values)
 
@@ -612,14 +615,14 @@ def _check_outputs(
     everything = [Path(path).resolve() for path in (*inputs, *written)]
     for path in written:
         if everything.count(Path(path).resolve()) > 1:
-            raise UsageError(f"{path!r} is named twice and would be overwritten. Hint: give another name.")
+            raise UsageError(f"{path!r} is named twice and would be overwritten.", hint="give another name.")
     for table in (output, imputed):
         if table is not None:
             cli.files.check_output(table)
     if report is not None:
         cli.files.require_folder(report)
     if [output, imputed, report, STDIO if as_json else None].count(STDIO) > 1:
-        raise UsageError("only one result can go to standard output. Hint: give the others a file name.")
+        raise UsageError("only one result can go to standard output.", hint="give the others a file name.")
 
 
 # --- results ------------------------------------------------------------------------------------------------

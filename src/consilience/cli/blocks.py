@@ -33,9 +33,11 @@ def fuse_blocks(
     """From Parquet files to a folder of Parquet files; what was done, in words."""
     for path in paths:
         if not is_parquet(path):
-            raise UsageError(f"{path!r} is no Parquet file or folder. Hint: only Parquet is read in blocks.")
+            raise UsageError(
+                f"{path!r} is no Parquet file or folder.", hint="only Parquet is read in blocks."
+            )
     if output is None or Path(output).suffix:
-        raise UsageError("a table beyond memory needs a folder to write to. Hint: -o merged/")
+        raise UsageError("a table beyond memory needs a folder to write to.", hint="-o merged/")
     with _workers(on_dask and scheduler is None):
         done = dask.fuse_parquet(
             paths[0] if len(paths) == 1 else list(paths),

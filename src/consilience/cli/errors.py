@@ -1,5 +1,7 @@
-"""What is wrong with a command, as opposed to its data."""
+"""What goes wrong before anything is read."""
+
+from consilience._errors import InputError
 
 
-class UsageError(ValueError):
+class UsageError(InputError):
     """The command was wrong, not the data: exit code 2."""

@@ -10,7 +10,6 @@ import csv
 import io
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +23,10 @@ import pyarrow.dataset as pa_dataset
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pa_parquet
 
+from consilience._errors import InputError
 from consilience._files import whole_file
 from consilience._values import did_you_mean
+from consilience._warnings import warn
 from consilience.cli.errors import UsageError
 from consilience.partitions import MISSING, Partitions
 
@@ -62,8 +63,8 @@ def read_labels(
     """The base clusterings in one file, or in several that are joined by id."""
     if len(paths) > 1 and source.id_column is None:
         raise UsageError(
-            f"{len(paths)} files can be joined by id only. Hint: name their id column with --id, which all "
-            "of them must have."
+            f"{len(paths)} files can be joined by id only.",
+            hint="name their id column with --id, which all of them must have.",
         )
     tables = [_read_codes(path, source) for path in paths]
     names = _distinct_names(paths, [list(table.columns) for table in tables])
@@ -113,15 +114,13 @@ def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
                 if id_column
                 else f"if it holds the ids, say --id {field.name}"
             )
-            raise UsageError(f"column {field.name!r} of {path} holds text, not numbers. Hint: {hint}.")
+            raise UsageError(f"column {field.name!r} of {path} holds text, not numbers.", hint=f"{hint}.")
     name = table.schema.names[0]
     values = table.column(0)
     if id_column is None and pa.types.is_integer(values.type) and len(values.unique()) == len(values) > 1:
-        warnings.warn(
-            f"column {name!r} of {path} has another whole number in every row and is taken for a feature. "
-            f"Hint: if it holds the ids, say --id {name}.",
-            UserWarning,
-            stacklevel=2,
+        warn(
+            f"column {name!r} of {path} has another whole number in every row and is taken for a feature.",
+            hint=f"if it holds the ids, say --id {name}.",
         )
 
 
@@ -152,9 +151,9 @@ def _read_codes(path: str, source: Source) -> _CodedTable:
             place = pc.fill_null(found.indices, len(number)).to_numpy(zero_copy_only=False)
             codes.setdefault(name, []).append(np.array([*number, MISSING], dtype=np.int32)[place])
     if not n_rows:
-        raise ValueError(f"{path} has no rows. Hint: a row per instance, below a line of column names.")
+        raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
     if not codes:
-        raise ValueError(f"{path} has no column of labels. Hint: a column per base clustering.")
+        raise InputError(f"{path} has no column of labels.", hint="a column per base clustering.")
     is_text = _kind(path) == "csv"
     columns = {
         name: _Column(
@@ -184,7 +183,9 @@ def _as_numbers(labels: list[str]) -> list[Any]:
 def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]:
     """A file in pieces; with `text`, all columns of a CSV file as text."""
     if path != STDIO and not Path(path).exists():
-        raise UsageError(f"there is no file {path!r}. Hint: check the path; - reads CSV from standard input.")
+        raise UsageError(
+            f"there is no file {path!r}.", hint="check the path; - reads CSV from standard input."
+        )
     kind = _kind(path)
     try:
         if kind == "csv":
@@ -193,7 +194,7 @@ def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch
         data = pa_dataset.dataset(path, format=kind)
         if not data.files:
             raise UsageError(
-                f"there is no Parquet file in the folder {path!r}. Hint: name a file or its folder."
+                f"there is no Parquet file in the folder {path!r}.", hint="name a file or its folder."
             )
         wanted = _wanted(path, data.schema.names, source)
         yield from (piece for piece in data.to_batches(columns=wanted) if piece.num_rows)
@@ -208,7 +209,7 @@ def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch
             hint = "give --delimiter, or check that every row has as many cells as the first"
         if "Empty CSV" in said:
             hint = "a line of column names comes first, then a row per instance"
-        raise ValueError(f"{path} cannot be read: {said}. Hint: {hint}.") from error
+        raise InputError(f"{path} cannot be read: {said}.", hint=f"{hint}.") from error
 
 
 def _not_utf8(path: str) -> ValueError:
@@ -230,12 +231,12 @@ def _csv_pieces(path: str, source: Source, text: bool) -> Iterator[pa.RecordBatc
         names = first.schema.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{path} has two columns named {twice!r}. Hint: give every column its own name.")
+        raise InputError(f"{path} has two columns named {twice!r}.", hint="give every column its own name.")
     other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
     if other is not None:
         raise UsageError(
-            f"{path} has a single column, {names[0]!r}. Hint: its cells seem to be separated by {other!r}; "
-            f"give --delimiter {other!r}."
+            f"{path} has a single column, {names[0]!r}.",
+            hint=f"its cells seem to be separated by {other!r}; give --delimiter {other!r}.",
         )
     wanted = _wanted(path, names, source)
     as_text = wanted if text else [name for name in wanted if name == source.id_column]
@@ -247,7 +248,7 @@ def _wanted(path: str, names: list[str], source: Source) -> list[str]:
     """The columns to read, ids first."""
     for name in [*source.columns, *([source.id_column] if source.id_column is not None else [])]:
         if name not in names:
-            raise UsageError(f"{path} has no column {name!r}. {did_you_mean(name, names)}")
+            raise UsageError(f"{path} has no column {name!r}.", did_you_mean(name, names))
     chosen = [name for name in source.columns or names if name != source.id_column]
     return chosen if source.id_column is None else [source.id_column, *chosen]
 
@@ -271,7 +272,7 @@ def _kind(path: str) -> str:
     if suffix in _ARROW:
         return "arrow"
     raise UsageError(
-        f"the kind of {path!r} is not known. Hint: its name must end in .csv, .tsv, .parquet or .arrow."
+        f"the kind of {path!r} is not known.", hint="its name must end in .csv, .tsv, .parquet or .arrow."
     )
 
 
@@ -297,13 +298,13 @@ def _join(paths: Sequence[str], tables: list[_CodedTable]) -> tuple[pa.Array | N
     for path, place in zip(paths, split, strict=True):
         if len(place) and place.min() < 0:
             row = int(np.argmin(place >= 0))
-            raise ValueError(f"row {row} of {path} has no id. Hint: give every row an id of its own.")
+            raise InputError(f"row {row} of {path} has no id.", hint="give every row an id of its own.")
         counts = np.bincount(place)
         if len(place) and counts.max() > 1:
             twice = coded.dictionary[int(np.argmax(counts > 1))].as_py()
-            raise ValueError(
-                f"the id {twice!r} occurs {counts.max()} times in {path}. Hint: a row per instance; give "
-                "another id column, or remove the repetitions."
+            raise InputError(
+                f"the id {twice!r} occurs {counts.max()} times in {path}.",
+                hint="a row per instance; give another id column, or remove the repetitions.",
             )
     if len(tables) == 1:
         return together, [None]
@@ -342,8 +343,11 @@ def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]]) -> N
     for name, (codes, labels) in columns.items():
         if len(labels) == len(codes) >= 20:
             raise UsageError(
-                f"column {name!r} has a different value in every row. Hint: if it holds the ids, say --id "
-                f"{name!r}; otherwise choose the columns of labels with --columns."
+                f"column {name!r} has a different value in every row.",
+                hint=(
+                    f"if it holds the ids, say --id {name!r}; otherwise choose the columns of labels with "
+                    "--columns."
+                ),
             )
 
 
@@ -360,10 +364,10 @@ def check_output(path: str) -> None:
 
 def require_folder(path: str) -> None:
     if Path(path).is_dir():
-        raise UsageError(f"{path!r} is a folder. Hint: name a file in it.")
+        raise UsageError(f"{path!r} is a folder.", hint="name a file in it.")
     folder = Path(path).parent
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {str(folder)!r} to write to. Hint: mkdir -p {folder}")
+        raise UsageError(f"there is no folder {str(folder)!r} to write to.", hint=f"mkdir -p {folder}")
 
 
 def write_table(path: str, n_rows: int, piece: Piece, told: Callable[[str, int, int], None]) -> None:
@@ -397,7 +401,7 @@ def write_text(path: str, text: str) -> None:
 def _kind_of_output(path: str) -> str:
     kind = _kind(path)
     if _suffix(path) != Path(path).suffix.lower() and Path(path).suffix.lower() != ".gz":
-        raise UsageError(f"cannot write {path!r}. Hint: of compressed files, only .gz is written.")
+        raise UsageError(f"cannot write {path!r}.", hint="of compressed files, only .gz is written.")
     return kind
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience._warnings import warn
@@ -178,8 +179,9 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         if not getattr(result, "converged", True):
             warn(
                 f"{type(self).__name__} did not converge in max_iter={self.get_params()['max_iter']} "
-                f"iterations. Hint: raise max_iter{' or tol' if hasattr(self, 'tol') else ''}.",
+                "iterations.",
                 ConvergenceWarning,
+                hint=f"raise max_iter{' or tol' if hasattr(self, 'tol') else ''}.",
             )
         sizes = np.bincount(result.labels, problem.rows.counts, problem.n_clusters)
         numbers = np.argsort(np.argsort(-sizes, kind="stable"))
@@ -247,9 +249,9 @@ class LabelMethod(ClusterMixin, BaseEstimator):
 
     def _read_labels(self, X: Any) -> Partitions:
         if X is None:
-            raise ValueError(
-                f"{type(self).__name__} needs a table of labels, got None. Hint: fit(labels), one row per "
-                "instance and one column per base clustering."
+            raise InputError(
+                f"{type(self).__name__} needs a table of labels, got None.",
+                hint="fit(labels), one row per instance and one column per base clustering.",
             )
         table = Partitions.of(X, unobserved="error" if self.unobserved == "error" else "keep").compact()
         if hasattr(X, "shape"):
@@ -259,9 +261,9 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         if self.n_clusters != "auto":
             n_seen = int(table.counts[table.seen].sum())
             if self.n_clusters > n_seen:
-                raise ValueError(
-                    f"n_samples={n_seen} should be >= n_clusters={self.n_clusters}. "
-                    "Hint: lower n_clusters, or check that instances are rows."
+                raise InputError(
+                    f"n_samples={n_seen} should be >= n_clusters={self.n_clusters}.",
+                    hint="lower n_clusters, or check that instances are rows.",
                 )
         return table
 
@@ -270,17 +272,20 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) == 2 and not hasattr(X, "columns") and shape[1] != self.n_features_in_:
-            raise ValueError(
+            raise InputError(
                 f"X has {shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input. Hint: keep a column for every base clustering and mark what is unknown "
-                "as missing, or pass a frame or dict with the columns that there are."
+                "features as input.",
+                hint=(
+                    "keep a column for every base clustering and mark what is unknown as missing, or pass "
+                    "a frame or dict with the columns that there are."
+                ),
             )
         codes = self.partitions_.encode(X)
         unseen = np.flatnonzero((codes < 0).all(axis=1))
         if len(unseen) and self.unobserved == "error" and self.partitions_.negative == "missing":
-            raise ValueError(
-                f"no base clustering saw row {unseen[0]} of the new instances ({len(unseen)} in all). "
-                "Hint: remove them, or set 'unobserved' to 'noise' or 'largest'."
+            raise InputError(
+                f"no base clustering saw row {unseen[0]} of the new instances ({len(unseen)} in all).",
+                hint="remove them, or set 'unobserved' to 'noise' or 'largest'.",
             )
         return codes, unseen
 
@@ -291,17 +296,20 @@ class LabelMethod(ClusterMixin, BaseEstimator):
             if not count.reliable:
                 why = " ".join(count.warnings) or "no number of clusters stands out."
                 warn(
-                    f"n_clusters='auto' found {count.n_clusters} clusters, but not reliably: {why} "
-                    "Hint: look at cluster_count_.curve, or give n_clusters."
+                    f"n_clusters='auto' found {count.n_clusters} clusters, but not reliably: {why}",
+                    hint="look at cluster_count_.curve, or give n_clusters.",
                 )
             return min(count.n_clusters, known.distinct.n_rows)
         n_distinct = known.distinct.n_rows
         if self.n_clusters > n_distinct:
             warn(
                 f"only {n_distinct} distinct label rows for n_clusters={self.n_clusters}: {n_distinct} "
-                "clusters are returned. Hint: instances with the same labels everywhere cannot be told "
-                "apart; lower n_clusters or add base clusterings.",
+                "clusters are returned.",
                 ConvergenceWarning,
+                hint=(
+                    "instances with the same labels everywhere cannot be told apart; lower n_clusters or "
+                    "add base clusterings."
+                ),
             )
         return min(self.n_clusters, n_distinct)
 
@@ -310,19 +318,22 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         ks = table.n_clusters_per_partition
         if ks.sum() > self.max_base_clusters:
             most = int(ks.argmax())
-            raise ValueError(
-                f"the base clusterings have {ks.sum()} clusters in all, {type(self).__name__} takes at most "
-                f"{self.max_base_clusters}; {table.names[most]!r} alone has {ks[most]}. Hint: leave out "
-                "columns that are ids rather than labels, and read noise labels as missing if there are many."
+            raise InputError(
+                f"the base clusterings have {ks.sum()} clusters in all, {type(self).__name__} takes at "
+                f"most {self.max_base_clusters}; {table.names[most]!r} alone has {ks[most]}.",
+                hint=(
+                    "leave out columns that are ids rather than labels, and read noise labels as missing "
+                    "if there are many."
+                ),
             )
 
     def _check_rows(self, n_rows: int, most: float) -> None:
         """Refuse tables whose pairs of distinct label rows a method cannot hold."""
         if n_rows > most:
-            raise ValueError(
+            raise InputError(
                 f"the table has {n_rows} distinct label rows, {type(self).__name__} compares all pairs of "
-                f"them and takes at most {most}. Hint: use LWGP or DAL, whose cost is linear in them, or "
-                "fewer or coarser base clusterings."
+                f"them and takes at most {most}.",
+                hint="use LWGP or DAL, whose cost is linear in them, or fewer or coarser base clusterings.",
             )
 
     def _progress(self, iteration: int, objective: float) -> None:
@@ -335,6 +346,8 @@ def _warn_unlinked(partitions: Partitions) -> None:
         names = " | ".join(", ".join(map(repr, group[:5])) + ", ..." * (len(group) > 5) for group in groups)
         warn(
             f"the base clusterings fall into {len(groups)} groups that share no instance: {names}. Their "
-            "clusters are matched without evidence. Hint: add a base clustering that saw instances of "
-            "several groups, or merge each group on its own."
+            "clusters are matched without evidence.",
+            hint=(
+                "add a base clustering that saw instances of several groups, or merge each group on its own."
+            ),
         )

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
+from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions
 from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
@@ -303,9 +304,10 @@ class DAL(LabelMethod):
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> DALResult:
         n_rows = len(problem.rows.counts)
         if self.solver == "exact" and n_rows > _MOST_ROWS:
-            raise ValueError(
+            raise InputError(
                 f"solver='exact' compares all pairs of {n_rows} distinct label rows; it takes at most "
-                f"{_MOST_ROWS}. Hint: use solver='scalable', or leave it at 'auto'."
+                f"{_MOST_ROWS}.",
+                hint="use solver='scalable', or leave it at 'auto'.",
             )
         exact = n_rows <= _MAX_ROWS if self.solver == "auto" else self.solver == "exact"
         self.solver_ = "exact" if exact else "scalable"

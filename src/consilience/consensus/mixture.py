@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions
 from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
@@ -214,8 +215,8 @@ class MixtureConsensus(LabelMethod):
         use="memberships, many gaps",
         avoid="bases have more clusters than wanted",
         cost="rows x bases x clusters a step",
-        paper="Topchy, Jain, Punch: Clustering Ensembles: Models of Consensus and Weak Partitions. "
-        "IEEE TPAMI, 2005.",
+        paper="Topchy, Jain, Punch: Clustering Ensembles: Models of Consensus and Weak Partitions. IEEE "
+        "TPAMI, 2005.",
         linear=True,
     )
 
@@ -274,15 +275,17 @@ class MixtureConsensus(LabelMethod):
             return None
         labels, seen = np.asarray(self.init), problem.table.seen
         if labels.shape != seen.shape or labels.dtype.kind not in "iu":
-            raise ValueError(
-                f"init has shape {labels.shape} and dtype {labels.dtype}, but the table has "
-                f"{len(seen)} instances. Hint: give one whole number per instance."
+            raise InputError(
+                f"init has shape {labels.shape} and dtype {labels.dtype}, but the table has {len(seen)} "
+                "instances.",
+                hint="give one whole number per instance.",
             )
         wrong = np.flatnonzero(seen & ((labels < 0) | (labels >= problem.n_clusters)))
         if len(wrong):
-            raise ValueError(
+            raise InputError(
                 f"init puts row {wrong[0]} in cluster {labels[wrong[0]]}, but there are clusters 0 to "
-                f"{problem.n_clusters - 1}. Hint: number the clusters from 0, or raise n_clusters."
+                f"{problem.n_clusters - 1}.",
+                hint="number the clusters from 0, or raise n_clusters.",
             )
         start = np.empty(len(problem.rows.counts), dtype=np.int64)
         start[problem.known.inverse] = labels[seen]  # equal rows have one cluster; the last instance decides

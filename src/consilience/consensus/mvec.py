@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
+from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval
 from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
@@ -150,10 +151,10 @@ def read_views(views: Sequence[Any] | None, problem: Problem) -> np.ndarray:
     if views is None:
         return np.zeros(len(columns), dtype=np.intp)
     if len(views) != problem.table.n_columns:
-        raise ValueError(
+        raise InputError(
             f"'views' names the view of {len(views)} base clusterings, the table has "
-            f"{problem.table.n_columns}. Hint: give one entry per column of the table, equal for columns of "
-            "the same view."
+            f"{problem.table.n_columns}.",
+            hint="give one entry per column of the table, equal for columns of the same view.",
         )
     mine = [views[column] for column in columns]
     numbers = {view: number for number, view in enumerate(dict.fromkeys(mine))}

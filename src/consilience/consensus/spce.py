@@ -225,11 +225,12 @@ def _warn_giant(rows: Rows, labels: np.ndarray, n_clusters: int) -> None:
     among_bases = nearness[:-1, :-1][np.triu_indices(m, 1)].mean()
     if share > 0.9 and to_bases < 0.5 * among_bases:
         warn(
-            f"SPCE put {share:.0%} of the instances into one cluster, against the base clusterings: the mean "
-            f"adjusted Rand index of the answer with them is {to_bases:.2f}, theirs with each other "
+            f"SPCE put {share:.0%} of the instances into one cluster, against the base clusterings: the "
+            f"mean adjusted Rand index of the answer with them is {to_bases:.2f}, theirs with each other "
             f"{among_bases:.2f}. Where labels are missing, pairs that were seen together a few times only "
-            "can chain everything together. Hint: use PCE, DAL or fuse for tables with gaps.",
+            "can chain everything together.",
             ConvergenceWarning,
+            hint="use PCE, DAL or fuse for tables with gaps.",
         )
 
 

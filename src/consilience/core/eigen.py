@@ -147,9 +147,9 @@ def lanczos(
             break
         if n_products > _MAX_PRODUCTS:
             warn(
-                f"the leading {k} eigenvectors of {n} rows did not settle (error {error / scale:.0e}). "
-                "Hint: ask for another number of clusters.",
+                f"the leading {k} eigenvectors of {n} rows did not settle (error {error / scale:.0e}).",
                 ConvergenceWarning,
+                hint="ask for another number of clusters.",
             )
             break
         if full:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience._label_tables import MISSING, encode_column, plain
 from consilience._warnings import warn
 from consilience.core.canonical import member_colours, number, stack_codes
@@ -95,10 +96,9 @@ def merge(parts: Sequence[Summary], max_distinct: int) -> Summary:
     names = parts[0].names
     for part in parts:
         if part.names != names:
-            raise ValueError(
-                f"blocks have other columns: {list(names)} and {list(part.names)}. Hint: every block has "
-                "the same "
-                "base clusterings, in the same order."
+            raise InputError(
+                f"blocks have other columns: {list(names)} and {list(part.names)}.",
+                hint="every block has the same base clusterings, in the same order.",
             )
     unions = [_union([part.categories[i] for part in parts], name) for i, name in enumerate(names)]
     categories = tuple(labels for _, labels in unions)
@@ -158,22 +158,21 @@ def finish(summary: Summary, unobserved: str) -> Table:
     kept = [i for i, labels in enumerate(summary.categories) if len(labels)]
     n_rows, n_unseen = sum(summary.sizes), sum(summary.n_unseen)
     if n_rows == 0:
-        raise ValueError("the blocks have no rows. Hint: labels need at least one row (instance).")
+        raise InputError("the blocks have no rows.", hint="labels need at least one row (instance).")
     if not kept:
-        raise ValueError(
-            "every entry of the label table is missing. Hint: NaN, None and negative numbers mean missing."
+        raise InputError(
+            "every entry of the label table is missing.", hint="NaN, None and negative numbers mean missing."
         )
     for j in sorted(set(range(len(summary.names))) - set(kept)):
         warn(
-            f"base clustering {summary.names[j]!r} (column {j}) has no label at all and is ignored. "
-            "Hint: drop the column, or check how missing entries are marked."
+            f"base clustering {summary.names[j]!r} (column {j}) has no label at all and is ignored.",
+            hint="drop the column, or check how missing entries are marked.",
         )
     if n_unseen and unobserved == "error":
         b = next(b for b, count in enumerate(summary.n_unseen) if count)
-        raise ValueError(
-            f"no base clustering saw row {summary.first_unseen[b]} of block {b} ({n_unseen} in all). Hint: "
-            "remove "
-            "these instances, or set 'unobserved' to 'noise' or 'largest'."
+        raise InputError(
+            f"no base clustering saw row {summary.first_unseen[b]} of block {b} ({n_unseen} in all).",
+            hint="remove these instances, or set 'unobserved' to 'noise' or 'largest'.",
         )
     categories = [summary.categories[i] for i in kept]
     codes = np.empty((0, len(kept)), dtype=code_type(categories))
@@ -250,9 +249,9 @@ def _positions(labels: np.ndarray, known: np.ndarray, number: int) -> np.ndarray
     try:
         return np.array([place[plain(label)] for label in labels], dtype=np.int64)
     except KeyError as error:
-        raise ValueError(
-            f"block {number} has the label {error.args[0]!r}, which was not there in an earlier pass. "
-            "Hint: the blocks must not change while they are read; fit again."
+        raise InputError(
+            f"block {number} has the label {error.args[0]!r}, which was not there in an earlier pass.",
+            hint="the blocks must not change while they are read; fit again.",
         ) from None
 
 
@@ -289,9 +288,9 @@ class RowIndex(NamedTuple):
                 key = key * (self.sizes[i] + 1) + codes[:, i] + 1
             place = np.minimum(np.searchsorted(known, key), len(known) - 1)
             if not np.array_equal(known[place], key):
-                raise ValueError(
-                    "a block has a label row that was not there in an earlier pass. "
-                    "Hint: the blocks must not change while they are read; fit again."
+                raise InputError(
+                    "a block has a label row that was not there in an earlier pass.",
+                    hint="the blocks must not change while they are read; fit again.",
                 )
             key, done = place, stop
         return self.order[key]

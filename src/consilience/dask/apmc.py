@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,7 +13,9 @@ from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from consilience import multiview
+from consilience._errors import InputError
 from consilience._sklearn import fit_context, random_source
+from consilience._warnings import warn
 from consilience.core.anchors import nearest_anchors, pair_weights
 from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
 from consilience.dask.engine import Engine, engine_for
@@ -102,9 +103,9 @@ def learn_scalings(engine: Engine, blocks: ViewBlocks, seen: Seen, normalize: st
         if kind == "auto":
             kind = "tfidf" if filled.sum() < TEXT * n[v] * len(filled) and seen.lowest[v] >= 0 else "standard"
         if kind == "tfidf" and seen.lowest[v] < 0:
-            raise ValueError(
-                f"view {blocks.names[v]!r} has negative entries, which normalize='tfidf' cannot take. "
-                "Hint: use normalize='auto' or 'standard'"
+            raise InputError(
+                f"view {blocks.names[v]!r} has negative entries, which normalize='tfidf' cannot take.",
+                hint="use normalize='auto' or 'standard'",
             )
         kinds.append(kind)
     centers = [total / max(count, 1) for total, count in zip(seen.sums, n, strict=True)]
@@ -337,11 +338,10 @@ class APMC(multiview.APMC):
             n = len(seen.observed)
             clusters = cluster_blocks(engine, blocks.pieces, embed_rows, given, n, k, self.n_init, rng)
         if n_components > k:
-            warnings.warn(
-                f"the similarity graph has {n_components} components, more than n_clusters={k}: the smallest "
-                "were put together. Hint: raise n_neighbors.",
-                UserWarning,
-                stacklevel=2,
+            warn(
+                f"the similarity graph has {n_components} components, more than n_clusters={k}: the "
+                "smallest were put together.",
+                hint="raise n_neighbors.",
             )
         self.view_names_, self.observed_ = blocks.names, seen.observed
         self.n_features_per_view_ = tuple(len(total) for total in seen.sums)
@@ -376,10 +376,10 @@ class APMC(multiview.APMC):
                 continue
             if len(pair) == 2 and len(common) < FEW * k:
                 names = " and ".join(repr(blocks.names[v]) for v in pair)
-                raise ValueError(
+                raise InputError(
                     f"the views {names} have {len(common)} instances in common, APMC on blocks needs "
-                    f"{FEW * k}. "
-                    "Hint: leave one of the views out, or use consilience.APMC in memory."
+                    f"{FEW * k}.",
+                    hint="leave one of the views out, or use consilience.APMC in memory.",
                 )
             if len(common) > self.n_anchors:
                 common = np.sort(rng.choice(common, self.n_anchors, replace=False))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
+from consilience._errors import InputError, InputTypeError
 from consilience._label_tables import Coded, encode_coded, encode_column, read_table
 from consilience._optional import optional_import
 from consilience._values import object_array
@@ -78,21 +79,21 @@ def read_blocks(X: Any) -> Blocks:
         return Blocks(list(X.to_delayed()), "frame", X)
     if is_dask_array(X):
         if X.ndim != 2:
-            raise ValueError(
-                f"the dask array has {X.ndim} dimensions. Hint: one row per instance, one column per base."
+            raise InputError(
+                f"the dask array has {X.ndim} dimensions.", hint="one row per instance, one column per base."
             )
         return Blocks(list(X.rechunk({1: -1}).to_delayed().ravel()), "array", X)
     if isinstance(X, list | tuple) and X and all(np.ndim(block) == 2 for block in X):
         return Blocks(list(X), "list", X)
     if callable(X):
         return Blocks(X, "stream", X)
-    raise TypeError(
-        f"cannot read blocks of rows from {type(X).__name__}. Hint: give a dask dataframe or array, a "
-        "Parquet "
-        "file or folder, a list of arrays or frames, or a function that returns an iterator over them; a "
-        "table "
-        "in memory goes to the estimators of consilience itself, and an iterator can be gone through only "
-        "once."
+    raise InputTypeError(
+        f"cannot read blocks of rows from {type(X).__name__}.",
+        hint=(
+            "give a dask dataframe or array, a Parquet file or folder, a list of arrays or frames, or a "
+            "function that returns an iterator over them; a table in memory goes to the estimators of "
+            "consilience itself, and an iterator can be gone through only once."
+        ),
     )
 
 
@@ -126,18 +127,17 @@ def read_parquet(
                 here = tuple(opened.schema_arrow.names)
                 sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
         except Exception as error:  # pyarrow raises its own kinds and the operating system's
-            raise ValueError(
-                f"file {str(file)!r} cannot be read: {error}. Hint: is it a Parquet file?"
+            raise InputError(
+                f"file {str(file)!r} cannot be read: {error}.", hint="is it a Parquet file?"
             ) from error
         wanted = tuple(name for name in here if name not in ids) if columns is None else tuple(columns)
         lacking = [name for name in (*wanted, *ids) if name not in here]
         names = wanted if names is None else names
         if lacking or set(wanted) != set(names):
             strange = lacking[0] if lacking else next(iter(set(wanted) ^ set(names)))
-            raise ValueError(
-                f"file {str(file)!r} and the others do not have the same columns: see {strange!r}. Hint: "
-                "name the "
-                "base clusterings by columns= and what else there is by ids=."
+            raise InputError(
+                f"file {str(file)!r} and the others do not have the same columns: see {strange!r}.",
+                hint="name the base clusterings by columns= and what else there is by ids=.",
             )
         pieces += [ParquetPiece(str(file), groups, names) for groups in _together(sizes, block_rows)]
     return Blocks(pieces, "parquet", path, ids)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience._files import whole_file
 from consilience.dask.engine import Stored
 from consilience.dask.pce_blocks import Model, State
@@ -48,18 +49,18 @@ class Checkpoint:
             return None
         manifest = json.loads(path.read_text())
         if manifest.get("version") != _VERSION:
-            raise ValueError(
+            raise InputError(
                 f"the checkpoint {str(self.folder)!r} has version {manifest.get('version')}, this program "
-                "reads "
-                f"version {_VERSION}. Hint: give an empty folder."
+                f"reads version {_VERSION}.",
+                hint="give an empty folder.",
             )
         for name, now in run.items():
             then = manifest["run"].get(name)
             if then != now:
                 what = "the input has changed" if name == "input" else f"{name} was {then!r} and is {now!r}"
-                raise ValueError(
-                    f"the checkpoint {str(self.folder)!r} is of another run: {what}. "
-                    "Hint: give an empty folder, or what it was made with."
+                raise InputError(
+                    f"the checkpoint {str(self.folder)!r} is of another run: {what}.",
+                    hint="give an empty folder, or what it was made with.",
                 )
         with np.load(self.folder / manifest["model"]) as arrays:
             kinds = {"lam": float, "growths_left": int, "certified": bool, "n_iter": int}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from consilience import consensus
+from consilience._errors import InputError
 from consilience._sklearn import Interval
 from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import Blocks, read_blocks
@@ -61,10 +62,13 @@ class BlocksMixin:
         return self
 
     def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
-        raise ValueError(
+        raise InputError(
             f"there are more than {self.max_distinct} distinct label rows, too many for "
-            f"{type(self).__name__} in memory. Hint: use consilience.dask.PCE, which then works on blocks, "
-            "use fewer or coarser base clusterings, or set max_distinct on the estimator if memory allows."
+            f"{type(self).__name__} in memory.",
+            hint=(
+                "use consilience.dask.PCE, which then works on blocks, use fewer or coarser base "
+                "clusterings, or set max_distinct on the estimator if memory allows."
+            ),
         )
 
     def _fit_distinct(self, blocks: Blocks, engine: Engine, table: Table) -> None:
@@ -76,8 +80,8 @@ class BlocksMixin:
         key = looked_up(table.partitions, values, 0 if self.unobserved == "largest" else -1)
         self.path_ = "distinct rows"
         self.path_reason_ = (
-            f"{table.partitions.n_rows} distinct label rows of {table.n_rows}, at most {self.max_distinct}: "
-            "solved in memory"
+            f"{table.partitions.n_rows} distinct label rows of {table.n_rows}, at most "
+            f"{self.max_distinct}: solved in memory"
         )
         self._keep(RowValues(blocks, engine, key, None, table.sizes), values)
 

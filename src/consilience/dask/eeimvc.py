@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from consilience import multiview
+from consilience._errors import InputError
 from consilience._sklearn import fit_context, random_source
 from consilience.core.stiefel import polar_factor
 from consilience.dask.engine import engine_for
@@ -44,10 +45,10 @@ def patterns_of(piece: Any, number: int, names: tuple[str, ...], k: int) -> Any:
     block = load_views(piece, number, names)
     for name, array in zip(names, block.arrays, strict=True):
         if array.shape[1] != k:
-            raise ValueError(
+            raise InputError(
                 f"block {number}: view {name!r} has {array.shape[1]} columns, but an embedding has one per "
-                f"cluster, here {k}. "
-                "Hint: give that many leading eigenvectors of each view."
+                f"cluster, here {k}.",
+                hint="give that many leading eigenvectors of each view.",
             )
     stacked = np.hstack(block.arrays)
     kinds, inverse = np.unique(block.observed, axis=0, return_inverse=True)
@@ -253,10 +254,10 @@ class EEIMVC(multiview.EEIMVC):
             There for scikit-learn's interface.
         """
         if self.kernel != "embedding" or not (self.prior is None or self.prior == "average"):
-            raise ValueError(
+            raise InputError(
                 "EEIMVC on blocks takes kernel='embedding' and prior='average' or None. Got "
-                f"{self.kernel!r} and "
-                f"{self.prior!r} instead. Hint: embed every view first, or use consilience.EEIMVC in memory."
+                f"{self.kernel!r} and {self.prior!r} instead.",
+                hint="embed every view first, or use consilience.EEIMVC in memory.",
             )
         blocks = read_views(X)
         engine = engine_for("views" if blocks.is_dask else "list")

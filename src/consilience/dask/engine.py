@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience._files import whole_file
 
 Progress = Callable[[str, int, int], None]
@@ -57,7 +58,7 @@ class Tree:
             level += 1
         last = self.levels[-1]
         if not last:
-            raise ValueError("there are no blocks. Hint: give at least one block of rows.")
+            raise InputError("there are no blocks.", hint="give at least one block of rows.")
         return last[0] if len(last) == 1 else self.merge(last)
 
 

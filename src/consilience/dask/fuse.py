@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from consilience import consensus
+from consilience._errors import InputError
 from consilience._optional import optional_import
 from consilience._sklearn import random_source
 from consilience.dask.aggregate import Table, read_table
@@ -173,10 +174,10 @@ def _block_method(
     if isinstance(method, consensus.PCE):
         given = clone(method).get_params()
     elif not isinstance(method, str) or method.lower() not in ("auto", "pce"):
-        raise ValueError(
+        raise InputError(
             f"there are more than max_distinct={max_distinct} distinct label rows, and only PCE works on "
-            "blocks. "
-            "Hint: use method='auto' or 'PCE', or raise max_distinct."
+            "blocks.",
+            hint="use method='auto' or 'PCE', or raise max_distinct.",
         )
     given |= {"n_clusters": n_clusters, "unobserved": unobserved, "random_state": int(rng.randint(2**31))}
     return PCE(**{**given, "max_distinct": max_distinct, "checkpoint": checkpoint})

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience import consensus
+from consilience._errors import InputError
 from consilience._sklearn import fit_context, random_source
 from consilience._warnings import warn
 from consilience.dask.aggregate import Order, Table, canonical_order
@@ -103,25 +104,26 @@ random_state
             There for scikit-learn's interface.
         """
         if self.imputation == "random":
-            raise ValueError(
-                "imputation='random' draws labels for every instance and cannot work on distinct rows. "
-                "Hint: use imputation='learned', or consilience.PCE on a table in memory."
+            raise InputError(
+                "imputation='random' draws labels for every instance and cannot work on distinct rows.",
+                hint="use imputation='learned', or consilience.PCE on a table in memory.",
             )
         return self._fit(*self._read(X))
 
     def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
         if self.n_clusters == "auto":
-            raise ValueError(
-                f"n_clusters='auto' needs the distinct label rows in memory, and there are more than "
-                f"max_distinct={self.max_distinct}. Hint: give n_clusters, or raise max_distinct."
+            raise InputError(
+                "n_clusters='auto' needs the distinct label rows in memory, and there are more than "
+                f"max_distinct={self.max_distinct}.",
+                hint="give n_clusters, or raise max_distinct.",
             )
         partitions = table.partitions
         self._check_base_clusters(partitions)
         if partitions.offsets[-1] > _MAX_BASE_CLUSTERS:
-            raise ValueError(
+            raise InputError(
                 f"the base clusterings have {partitions.offsets[-1]} clusters in all, PCE on blocks takes "
-                "at most "
-                f"{_MAX_BASE_CLUSTERS}. Hint: use fewer or coarser base clusterings, or raise max_distinct."
+                f"at most {_MAX_BASE_CLUSTERS}.",
+                hint="use fewer or coarser base clusterings, or raise max_distinct.",
             )
         settings = Settings(
             int(self.n_clusters),
@@ -143,8 +145,9 @@ random_state
             closing, evidence = close(engine, found.states, rotation, order.offsets)
         if not found.converged:
             warn(
-                f"PCE did not converge in {self.max_iter} iterations. Hint: raise max_iter or tol.",
+                f"PCE did not converge in {self.max_iter} iterations.",
                 ConvergenceWarning,
+                hint="raise max_iter or tol.",
             )
         model = found.model
         self._name_columns(table)
@@ -162,8 +165,7 @@ random_state
         self.path_ = "blocks"
         self.path_reason_ = (
             f"more than max_distinct={self.max_distinct} distinct label rows of {table.n_rows}: the rows "
-            "stayed in "
-            f"their {len(table.sizes)} blocks"
+            f"stayed in their {len(table.sizes)} blocks"
         )
         unseen = 0 if self.unobserved == "largest" else -1
         key = Kept(order.terms, closing, evidence, unseen)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience.consensus.pce import (
     GROWTH,
     N_GROWTHS,
@@ -166,10 +167,10 @@ def start(
     scale = start_scale(sizes[:, 0], n, c) if normalized else np.ones(len(sizes))
     table = singular_map(gram, c, scale)
     if table.shape[1] < c:
-        raise ValueError(
+        raise InputError(
             f"the base clusterings span {table.shape[1]} directions, too few for n_clusters={c} on the "
-            "block path. "
-            "Hint: lower n_clusters, or raise max_distinct so that the distinct rows are solved in memory."
+            "block path.",
+            hint="lower n_clusters, or raise max_distinct so that the distinct rows are solved in memory.",
         )
     states, (moments_, sums) = engine.update(
         "embedding", embed, add, states, offsets, table, normalized, folder, stored=folder is not None

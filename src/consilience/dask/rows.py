@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience._files import whole_file
 from consilience._optional import optional_import
 from consilience.core.grouping import DistinctRows
@@ -56,8 +57,9 @@ def values_of(part: Any, number: int, key: Looked | Kept, names: tuple[str, ...]
 
 def _from_state(state: Any, codes: np.ndarray, key: Kept, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     if not np.array_equal(codes, state.codes):
-        raise ValueError(
-            "a block has changed since it was fitted. Hint: blocks must be the same in every pass; fit again."
+        raise InputError(
+            "a block has changed since it was fitted.",
+            hint="blocks must be the same in every pass; fit again.",
         )
     labels = final_labels(state, key.closing)
     found = {"labels": labels, "reliability": state.v, "embedding": state.h}

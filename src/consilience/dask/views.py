@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
+from consilience._errors import InputError, InputTypeError
 from consilience.dask.blocks import is_dask_array, load, reading
 from consilience.dask.engine import Engine
 from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
@@ -40,9 +41,9 @@ def read_views(X: Any) -> ViewBlocks:
         rows = tables[0].chunks[0]
         for name, table in zip(names, tables, strict=True):
             if table.ndim != 2 or table.shape[0] != tables[0].shape[0]:
-                raise ValueError(
-                    f"view {name!r} has the shape {table.shape}, the first has {tables[0].shape}. "
-                    "Hint: every view is a table with the same rows; an absent row is NaN."
+                raise InputError(
+                    f"view {name!r} has the shape {table.shape}, the first has {tables[0].shape}.",
+                    hint="every view is a table with the same rows; an absent row is NaN.",
                 )
         columns = [list(table.rechunk({0: rows, 1: -1}).to_delayed().ravel()) for table in tables]
         return ViewBlocks(list(zip(*columns, strict=True)), names, True)
@@ -55,10 +56,12 @@ def read_views(X: Any) -> ViewBlocks:
         names = tuple(map(str, first)) if isinstance(first, Mapping) else tuple(map(str, range(len(first))))
         pieces = [tuple(block.values()) if isinstance(block, Mapping) else tuple(block) for block in tables]
         return ViewBlocks(pieces, names, False)
-    raise TypeError(
-        f"cannot read views in blocks from {type(X).__name__}. Hint: give a list or dict of dask arrays, "
-        "one per "
-        "view, or a list of blocks, each a list or dict of arrays."
+    raise InputTypeError(
+        f"cannot read views in blocks from {type(X).__name__}.",
+        hint=(
+            "give a list or dict of dask arrays, one per view, or a list of blocks, each a list or dict of "
+            "arrays."
+        ),
     )
 
 
@@ -70,9 +73,9 @@ def load_views(piece: Any, number: int, names: tuple[str, ...]) -> ViewRows:
 def _load_views(piece: Any, names: tuple[str, ...]) -> ViewRows:
     arrays = [np.array(load(table), dtype=float) for table in piece]
     if len(arrays) != len(names) or len({len(array) for array in arrays}) != 1:
-        raise ValueError(
-            f"it has tables of {[len(array) for array in arrays]} rows for the views {list(names)}. "
-            "Hint: every block has a table for every view, with the same rows."
+        raise InputError(
+            f"it has tables of {[len(array) for array in arrays]} rows for the views {list(names)}.",
+            hint="every block has a table for every view, with the same rows.",
         )
     observed = np.empty((len(arrays[0]), len(arrays)), dtype=bool)
     for v, array in enumerate(arrays):
@@ -81,13 +84,15 @@ def _load_views(piece: Any, names: tuple[str, ...]) -> ViewRows:
         array[~observed[:, v]] = 0.0
         strange = np.flatnonzero(~np.isfinite(array).all(axis=1))
         if len(strange):
-            raise ValueError(
-                f"row {strange[0]} of view {names[v]!r} is not finite and not absent either. "
-                "Hint: a row that is absent is NaN throughout."
+            raise InputError(
+                f"row {strange[0]} of view {names[v]!r} is not finite and not absent either.",
+                hint="a row that is absent is NaN throughout.",
             )
     nowhere = np.flatnonzero(~observed.any(axis=1))
     if len(nowhere):
-        raise ValueError(f"row {nowhere[0]} is in no view. Hint: leave out rows that nothing is known about.")
+        raise InputError(
+            f"row {nowhere[0]} is in no view.", hint="leave out rows that nothing is known about."
+        )
     return ViewRows(arrays, observed)
 
 

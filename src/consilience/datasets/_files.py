@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from consilience._errors import InputError
 from consilience.datasets._dataset import Dataset
 
 _VARIABLE = "CONSILIENCE_DATA"
@@ -66,7 +67,9 @@ def load(name: str) -> Dataset:
         with np.load(path, allow_pickle=False) as file:
             content = {key: file[key] for key in file.files}
     except (zipfile.BadZipFile, ValueError, EOFError, AttributeError) as error:
-        raise ValueError(f"{path} is not a readable .npz file: {error}. Hint: copy it there again") from error
+        raise InputError(
+            f"{path} is not a readable .npz file: {error}.", hint="copy it there again"
+        ) from error
     return _dataset(path, content)
 
 
@@ -113,9 +116,9 @@ def _folders() -> list[Path]:
 def _find(name: str) -> Path:
     stem = name.removesuffix(_ENDING)
     if not stem or Path(stem).name != stem:
-        raise ValueError(
-            f"name must be the bare name of a file. Got {name!r} instead. "
-            f"Hint: set {_VARIABLE} to its folder and give the last part of the path"
+        raise InputError(
+            f"name must be the bare name of a file. Got {name!r} instead.",
+            hint=f"set {_VARIABLE} to its folder and give the last part of the path",
         )
     for folder in _folders():
         path = folder / (stem + _ENDING)
@@ -163,9 +166,10 @@ def _dataset(path: Path, content: dict[str, NDArray[Any]]) -> Dataset:
         return Dataset(name, "kernels", y=y, kernels=kernels, view_names=names, **masks)
     if masks["patterns"]:
         return Dataset(name, "patterns", y=y, **masks)
-    raise ValueError(
+    raise InputError(
         f"{path} holds none of the names X, pool, view0, K0 or observed<number of views>, only "
-        f"{sorted(content)}. Hint: rename the arrays, as the documentation of load describes"
+        f"{sorted(content)}.",
+        hint="rename the arrays, as the documentation of load describes",
     )
 
 

@@ -16,7 +16,7 @@ from consilience._sklearn import Interval, StrOptions, check_parameter, random_s
 from consilience.core.discretize import spectral_rotation
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import contingency, gather, indicator, scatter
-from consilience.diagnostics.counts import JointRows, Tabulated, silent
+from consilience.diagnostics.counts import Finding, JointRows, Tabulated, silent
 from consilience.diagnostics.neighbours import score_rows
 from consilience.generate import base_partitions
 from consilience.partitions import Partitions
@@ -59,7 +59,7 @@ class ClusterCount(Tabulated):
     n_significant: int  # an upper bound: eigenvalues beyond chance
     reliable: bool
     curve: CountCurve
-    warnings: tuple[str, ...]
+    warnings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
         return f"ClusterCount(n_clusters={self.n_clusters}, {'' if self.reliable else 'not '}reliable)"
@@ -186,9 +186,10 @@ def _single(ensemble: _Ensemble) -> ClusterCount:
     one = np.ones(1)
     curve = CountCurve(np.ones(1, dtype=np.int64), one, one, 0 * one, 0 * one, np.full(1, np.nan))
     n_bases = len(ensemble.offsets) - 1
-    sentence = (
+    sentence = Finding(
         f"{n_bases or 'no'} base clustering{'s' * (n_bases != 1)} with something to say: the number of "
-        "clusters needs the agreement of at least two. Try: give n_clusters, or add base clusterings."
+        "clusters needs the agreement of at least two.",
+        hint="give n_clusters, or add base clusterings.",
     )
     return ClusterCount(1, 1, False, curve, (sentence,))
 
@@ -363,19 +364,25 @@ def _above_chance(values: np.ndarray, chance: float) -> np.ndarray:
     return np.clip((values - chance) / max(1.0 - chance, 1e-9), 0.0, 1.0)
 
 
-def _warnings(ensemble: _Ensemble, n_clusters: int, level: float) -> tuple[str, ...]:
+def _warnings(ensemble: _Ensemble, n_clusters: int, level: float) -> tuple[Finding, ...]:
     k = np.diff(ensemble.offsets)
     out = []
     if level > _WEAK:
         mean = float(ensemble.counts @ (ensemble.codes >= 0).sum(axis=1) / ensemble.counts.sum())
         out.append(
-            f"with {mean:.1f} labels per instance, agreement by chance alone reaches {level:.2f} of 1: "
-            "clusters may hide behind it. Try: more base clusterings, or base clusterings of fewer clusters."
+            Finding(
+                f"with {mean:.1f} labels per instance, agreement by chance alone reaches {level:.2f} of 1: "
+                "clusters may hide behind it.",
+                hint="more base clusterings, or base clusterings of fewer clusters.",
+            )
         )
     if n_clusters > 1 and k.max() >= _MIXED * k.min():
         out.append(
-            f"the base clusterings have between {k.min()} and {k.max()} clusters: the number found "
-            f"({n_clusters}) is that of the structure they share, often finer than the classes one has in "
-            "mind. Try: look at the curve and compare a few values, or base clusterings of similar sizes."
+            Finding(
+                f"the base clusterings have between {k.min()} and {k.max()} clusters: the number found "
+                f"({n_clusters}) is that of the structure they share, often finer than the classes one has "
+                "in mind.",
+                hint="look at the curve and compare a few values, or base clusterings of similar sizes.",
+            )
         )
     return tuple(out)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 from sklearn.metrics.cluster import expected_mutual_information
 
+from consilience._errors import InputError
 from consilience.core.grouping import group
 from consilience.core.tables import contingency, cross
 from consilience.partitions import Partitions
@@ -51,10 +52,27 @@ class Tabulated:
         }
 
 
+class Finding(str):
+    """A sentence about the data that ends in a hint; `text` and `hint` are its two parts."""
+
+    text: str
+    hint: str
+
+    def __new__(cls, text: str, hint: str) -> Finding:
+        found = super().__new__(cls, f"{text} Hint: {hint}")
+        found.text, found.hint = text, hint
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:  # both parts survive a pickle
+        return type(self), (self.text, self.hint)
+
+
 def to_plain(value: Any) -> Any:
     """A value as JSON knows it; NaN and infinities become None."""
     if isinstance(value, Tabulated):
         return value.as_dict()
+    if isinstance(value, Finding):
+        return str(value)
     if isinstance(value, np.ndarray):
         return to_plain(value.tolist())
     if isinstance(value, list | tuple):
@@ -70,18 +88,18 @@ def check_labels(partitions: Partitions, labels: ArrayLike) -> np.ndarray:
     """Consensus labels as integers, one per instance of the table."""
     values = np.asarray(labels)
     if values.shape != (partitions.n_rows,):
-        raise ValueError(
-            f"labels has shape {values.shape}, but the table has {partitions.n_rows} instances. "
-            "Hint: pass one consensus label per instance, in the order of the table."
+        raise InputError(
+            f"labels has shape {values.shape}, but the table has {partitions.n_rows} instances.",
+            hint="pass one consensus label per instance, in the order of the table.",
         )
     if values.dtype.kind not in "iu":
-        raise ValueError(
-            f"labels must be integers, got dtype {values.dtype}. "
-            "Hint: number the clusters 0, 1, ...; -1 stands for unassigned."
+        raise InputError(
+            f"labels must be integers, got dtype {values.dtype}.",
+            hint="number the clusters 0, 1, ...; -1 stands for unassigned.",
         )
     if values.max() < 0:
-        raise ValueError(
-            "labels assigns no instance to a cluster: all are negative. Hint: clusters are numbered from 0."
+        raise InputError(
+            "labels assigns no instance to a cluster: all are negative.", hint="clusters are numbered from 0."
         )
     return np.maximum(values, -1).astype(np.int64)
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.stats import chi2
 
+from consilience._errors import InputError
 from consilience.core import hot
 from consilience.diagnostics.counts import (
     JointRows,
@@ -85,8 +86,8 @@ class MissingNotAtRandom(Tabulated):
 
     def __repr__(self) -> str:
         return (
-            f"MissingNotAtRandom(association up to {self.association.max():.2f}, agreement with the pattern "
-            f"{self.pattern_agreement:.2f}, with the best base {self.best_agreement:.2f})"
+            f"MissingNotAtRandom(association up to {self.association.max():.2f}, agreement with the "
+            f"pattern {self.pattern_agreement:.2f}, with the best base {self.best_agreement:.2f})"
         )
 
 
@@ -169,10 +170,13 @@ def require_linked(partitions: Partitions) -> None:
     groups = partitions.base_groups
     if len(groups) > 1:
         text = " | ".join(listed(group) for group in groups)
-        raise ValueError(
-            f"the base clusterings fall into {len(groups)} groups that share no instance, so their clusters "
-            f"cannot be matched: {text}. Hint: add a base clustering that saw instances of several groups, "
-            "check that all use the same ids, or merge each group on its own."
+        raise InputError(
+            f"the base clusterings fall into {len(groups)} groups that share no instance, so their "
+            f"clusters cannot be matched: {text}.",
+            hint=(
+                "add a base clustering that saw instances of several groups, check that all use the same "
+                "ids, or merge each group on its own."
+            ),
         )
 
 

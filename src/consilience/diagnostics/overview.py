@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from consilience._errors import InputError
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience.core.blocks import map_blocks
 from consilience.core.tables import indicator, total
@@ -292,14 +293,14 @@ def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:
     """
     a, b = np.asarray(first), np.asarray(second)
     if a.shape != b.shape or a.ndim != 1 or not len(a):
-        raise ValueError(
-            f"two labelings of shapes {a.shape} and {b.shape} cannot be compared. "
-            "Hint: pass one label per instance, of the same instances in the same order."
+        raise InputError(
+            f"two labelings of shapes {a.shape} and {b.shape} cannot be compared.",
+            hint="pass one label per instance, of the same instances in the same order.",
         )
     for labels in (a, b):
         if labels.dtype.kind not in "iu":
-            raise ValueError(
-                f"labels must be integers, got dtype {labels.dtype}. Hint: number clusters 0, 1, ..."
+            raise InputError(
+                f"labels must be integers, got dtype {labels.dtype}.", hint="number clusters 0, 1, ..."
             )
     height, width = max(int(a.max()) + 1, 0), max(int(b.max()) + 1, 0)
     both = (a >= 0) & (b >= 0)
@@ -436,8 +437,8 @@ def _cells_per_cluster(sizes: np.ndarray, max_cells: int) -> np.ndarray:
 def _check_order(order: ArrayLike, n: int) -> np.ndarray:
     values = np.asarray(order)
     if values.shape != (n,) or values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"order has shape {values.shape} and dtype {values.dtype}, but the table has {n} instances. "
-            "Hint: pass one number per instance, such as the confidence."
+        raise InputError(
+            f"order has shape {values.shape} and dtype {values.dtype}, but the table has {n} instances.",
+            hint="pass one number per instance, such as the confidence.",
         )
     return values.astype(float)

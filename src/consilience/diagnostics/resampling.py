@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils import check_array
 
+from consilience._errors import InputError
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.core.coassociation import coassociation
 from consilience.core.tables import indicator
@@ -187,9 +188,10 @@ def resample_n_clusters(
 def _check_numbers(ks: Sequence[int]) -> np.ndarray:
     numbers = np.asarray(ks)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers) or numbers.min() < 2:
-        raise ValueError(
-            "The 'ks' parameter of resample_n_clusters must be a sequence of integers of at least 2. "
-            f"Got {ks!r} instead. Hint: range(2, 11) tries 2 to 10 clusters."
+        raise InputError(
+            "The 'ks' parameter of resample_n_clusters must be a sequence of integers of at least 2. Got "
+            f"{ks!r} instead.",
+            hint="range(2, 11) tries 2 to 10 clusters.",
         )
     return np.unique(numbers)
 

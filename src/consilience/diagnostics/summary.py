@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from consilience._values import counted
 from consilience.diagnostics.bases import Bases, base_table
-from consilience.diagnostics.counts import JointRows, Tabulated, joint_rows
+from consilience.diagnostics.counts import Finding, JointRows, Tabulated, joint_rows
 from consilience.diagnostics.links import (
     Identifiability,
     MissingNotAtRandom,
@@ -51,7 +51,7 @@ class Diagnostics(Tabulated):
     bases: Bases
     links: Identifiability
     missing: MissingNotAtRandom
-    warnings: list[str]
+    warnings: list[Finding]
 
     def __repr__(self) -> str:
         return (
@@ -132,101 +132,136 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
     )
 
 
-def _link_warnings(links: Identifiability, n_clusters: int) -> list[str]:
+def _link_warnings(links: Identifiability, n_clusters: int) -> list[Finding]:
     out = []
     if links.n_unseen:
         out.append(
-            f"no base clustering saw {counted(links.n_unseen, 'instance')}; nothing is known there. "
-            "Try: remove them, or assign them by their features."
+            Finding(
+                f"no base clustering saw {counted(links.n_unseen, 'instance')}; nothing is known there.",
+                hint="remove them, or assign them by their features.",
+            )
         )
     if len(links.base_groups) > 1:
         groups = " | ".join(listed(group) for group in links.base_groups)
         out.append(
-            f"the base clusterings fall into {len(links.base_groups)} groups that share no instance: "
-            f"{groups}. Clusters of different groups cannot be matched. Try: add a base clustering that saw "
-            "instances of several groups, or merge each group on its own."
+            Finding(
+                f"the base clusterings fall into {len(links.base_groups)} groups that share no instance: "
+                f"{groups}. Clusters of different groups cannot be matched.",
+                hint=(
+                    "add a base clustering that saw instances of several groups, or merge each group on "
+                    "its own."
+                ),
+            )
         )
     elif links.n_components > n_clusters:
         out.append(
-            f"the instances fall into {links.n_components} sets that share no base cluster, more than the "
-            f"{n_clusters} clusters: some were merged without evidence. Try: at least {links.n_components} "
-            "clusters, or base clusterings of fewer clusters."
+            Finding(
+                f"the instances fall into {links.n_components} sets that share no base cluster, more than "
+                f"the {n_clusters} clusters: some were merged without evidence.",
+                hint=(f"at least {links.n_components} clusters, or base clusterings of fewer clusters."),
+            )
         )
     if links.weak_links:
         link = min(links.weak_links, key=lambda link: link.shared)
         out.append(
-            f"{counted(len(links.weak_links), 'pair')} of base clusterings with fewer instances in common "
-            f"than clusters to match, such as {link.first!r} and {link.second!r} "
-            f"({counted(link.shared, 'instance')}, {counted(link.needed, 'cluster')}). Try: base clusterings "
-            "of more instances or fewer clusters."
+            Finding(
+                f"{counted(len(links.weak_links), 'pair')} of base clusterings with fewer instances in "
+                f"common than clusters to match, such as {link.first!r} and {link.second!r} "
+                f"({counted(link.shared, 'instance')}, {counted(link.needed, 'cluster')}).",
+                hint=("base clusterings of more instances or fewer clusters."),
+            )
         )
     if links.never_together > _NEVER_TOGETHER:
         out.append(
-            f"{links.never_together:.0%} of all pairs of instances were never seen by the same base "
-            "clustering; they are compared through others only. Try: a method that follows paths (a graph "
-            "cut) rather than one that reads shares of agreement, or more overlap."
+            Finding(
+                f"{links.never_together:.0%} of all pairs of instances were never seen by the same base "
+                "clustering; they are compared through others only.",
+                hint=(
+                    "a method that follows paths (a graph cut) rather than one that reads shares of "
+                    "agreement, or more overlap."
+                ),
+            )
         )
     return out
 
 
-def _missing_warnings(missing: MissingNotAtRandom) -> list[str]:
+def _missing_warnings(missing: MissingNotAtRandom) -> list[Finding]:
     strong = (missing.association > _MASK_ASSOCIATION) & (missing.p_value < _SIGNIFICANT)
     out = []
     if missing.follows_mask and missing.pattern_agreement > _MASK_AGREEMENT:
         out.append(
-            f"the clusters agree more with which labels are missing ({missing.pattern_agreement:.2f}) than "
-            f"with any base clustering ({missing.best_agreement:.2f}). Try: a method that does not count "
-            "missing as different, or base clusterings with more overlap."
+            Finding(
+                f"the clusters agree more with which labels are missing ({missing.pattern_agreement:.2f}) "
+                f"than with any base clustering ({missing.best_agreement:.2f}).",
+                hint=(
+                    "a method that does not count missing as different, or base clusterings with more "
+                    "overlap."
+                ),
+            )
         )
     elif strong.any():
         names = tuple(np.array(missing.names, dtype=object)[strong])
         out.append(
-            f"what is missing in {listed(names)} depends on the cluster (association up to "
-            f"{missing.association.max():.2f}): clusters may follow the gaps. Try: compare with a fit "
-            "without these base clusterings."
+            Finding(
+                f"what is missing in {listed(names)} depends on the cluster (association up to "
+                f"{missing.association.max():.2f}): clusters may follow the gaps.",
+                hint=("compare with a fit without these base clusterings."),
+            )
         )
     return out
 
 
-def _base_warnings(bases: Bases, dependence: float) -> list[str]:
+def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
     out = []
     if bases.silent.any():
         names = tuple(np.array(bases.names, dtype=object)[bases.silent])
         out.append(
-            f"{listed(names)} says nothing: one cluster, or a cluster for every instance. Try: leave it out."
+            Finding(
+                f"{listed(names)} says nothing: one cluster, or a cluster for every instance.",
+                hint="leave it out.",
+            )
         )
     opposed = (bases.agreement < 0.05) & ~bases.silent
     if opposed.any() and not opposed.all():
         names = tuple(np.array(bases.names, dtype=object)[opposed])
         out.append(
-            f"{listed(names)} has next to nothing in common with the consensus. Try: check its ids and its "
-            "order of instances, or leave it out."
+            Finding(
+                f"{listed(names)} has next to nothing in common with the consensus.",
+                hint=("check its ids and its order of instances, or leave it out."),
+            )
         )
     if dependence > _REPEATING:
         out.append(
-            "inside clusters the base clusterings still agree with each other: they make the same mistakes, "
-            "or there are finer clusters. Confidence is lowered for it. Try: more different base "
-            "clusterings, or more clusters."
+            Finding(
+                "inside clusters the base clusterings still agree with each other: they make the same "
+                "mistakes, or there are finer clusters. Confidence is lowered for it.",
+                hint=("more different base clusterings, or more clusters."),
+            )
         )
     return out
 
 
-def _cluster_warnings(clusters: ClusterConsensus) -> list[str]:
+def _cluster_warnings(clusters: ClusterConsensus) -> list[Finding]:
     blurred = np.flatnonzero((clusters.between >= clusters.own) & (clusters.size > 0))
     if not len(blurred):
         return []
     shown = ", ".join(f"{c} (with {clusters.nearest[c]})" for c in blurred[:5])
     return [
-        f"members of {counted(len(blurred), 'cluster')} agree as much with another one as among themselves: "
-        f"{shown}. Try: fewer clusters."
+        Finding(
+            f"members of {counted(len(blurred), 'cluster')} agree as much with another one as among "
+            f"themselves: {shown}.",
+            hint="fewer clusters.",
+        )
     ]
 
 
-def _instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> list[str]:
+def _instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> list[Finding]:
     unsure = float(np.average(sure < _UNSURE, weights=counts * (labels >= 0)))
     if unsure <= _UNSURE_SHARE:
         return []
     return [
-        f"{unsure:.0%} of the instances have a confidence below {_UNSURE}. Try: report clusters for the "
-        "others only, or add base clusterings that saw these instances."
+        Finding(
+            f"{unsure:.0%} of the instances have a confidence below {_UNSURE}.",
+            hint=("report clusters for the others only, or add base clusterings that saw these instances."),
+        )
     ]

@@ -15,6 +15,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
+from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience._warnings import warn
@@ -302,17 +303,16 @@ class ACMK(ClusterMixin, BaseEstimator):
         if needed <= limit:
             return "admm"
         if self.solver == "admm":
-            raise ValueError(
-                f"solver='admm' needs about {needed:.1f} GB for {n} instances, memory_limit is "
-                f"{limit:g} GB. Hint: raise memory_limit, or use solver='sparse', whose memory "
-                "is linear in the instances."
+            raise InputError(
+                f"solver='admm' needs about {needed:.1f} GB for {n} instances, memory_limit is {limit:g} GB.",
+                hint="raise memory_limit, or use solver='sparse', whose memory is linear in the instances.",
             )
         if self.lam != _LAM:
             # Otherwise there is nothing to be surprised about: the solver is in `solver_`.
             warn(
-                f"{n} instances are too many for the dense solver within memory_limit={limit:g} "
-                f"GB: solver='sparse' is used, which has no lam ({self.lam:g} was set). Hint: raise "
-                f"memory_limit to {1.01 * needed:.3g}, or set solver='sparse'."
+                f"{n} instances are too many for the dense solver within memory_limit={limit:g} GB: "
+                f"solver='sparse' is used, which has no lam ({self.lam:g} was set).",
+                hint=f"raise memory_limit to {1.01 * needed:.3g}, or set solver='sparse'.",
             )
         return "sparse"
 
@@ -322,8 +322,9 @@ class ACMK(ClusterMixin, BaseEstimator):
         if found < self.n_clusters:
             warn(
                 f"only {found} distinct rows for n_clusters={self.n_clusters}: {found} clusters are "
-                "returned. Hint: equal rows cannot be told apart; lower n_clusters.",
+                "returned.",
                 ConvergenceWarning,
+                hint="equal rows cannot be told apart; lower n_clusters.",
             )
         return found
 
@@ -350,9 +351,9 @@ class ACMK(ClusterMixin, BaseEstimator):
 
 def _refuse_text(X: Any) -> None:
     if isinstance(X, np.ndarray) and X.dtype.kind in "SU" and X.size:
-        raise ValueError(
-            f"X holds text, such as {str(X.flat[0])!r}. Hint: ACMK clusters features, which are numbers; "
-            "merge labels with fuse or PCE."
+        raise InputError(
+            f"X holds text, such as {str(X.flat[0])!r}.",
+            hint="ACMK clusters features, which are numbers; merge labels with fuse or PCE.",
         )
 
 
@@ -365,7 +366,7 @@ def _refuse_missing(X: Any) -> None:
         row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
     else:
         row, column = (int(part[0]) for part in np.nonzero(~np.isfinite(X)))
-    raise ValueError(
-        f"X has NaN or infinity in row {row}, column {column}. Hint: ACMK needs complete features; fill them "
-        "in, or leave the row or the column out."
+    raise InputError(
+        f"X has NaN or infinity in row {row}, column {column}.",
+        hint="ACMK needs complete features; fill them in, or leave the row or the column out.",
     )

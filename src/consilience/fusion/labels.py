@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from consilience import consensus
+from consilience._errors import InputError
 from consilience._sklearn import Interval, random_source
 from consilience._values import counted
 from consilience._warnings import warn
@@ -157,9 +158,9 @@ def fuse_partitions(
     else:
         model = named_method(method, k, unobserved, seed)
         if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
-            raise ValueError(
-                f"{type(model).__name__} does not work on distinct rows with counts. Hint: use a method of "
-                "consilience.consensus, or fuse on a table in memory."
+            raise InputError(
+                f"{type(model).__name__} does not work on distinct rows with counts.",
+                hint="use a method of consilience.consensus, or fuse on a table in memory.",
             )
         given = known if isinstance(model, LabelMethod) else known.codes
         choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
@@ -251,7 +252,7 @@ def _reason(best: Candidate, margin: float, sampled: bool) -> str:
     where = f" on {SAMPLE} instances" if sampled else ""
     if margin and best.method == "DAL" and not best.polished:
         return (
-            f"The base clusterings have other numbers of clusters, and no other method agrees better with "
+            "The base clusterings have other numbers of clusters, and no other method agrees better with "
             f"them by {margin:.0%}{where}."
         )
     return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
@@ -268,8 +269,8 @@ def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCoun
     if not count.reliable:
         why = " ".join(count.warnings) or "no number of clusters stands out."
         warn(
-            f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why} "
-            "Hint: look at cluster_count.curve, or give n_clusters."
+            f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why}",
+            hint="look at cluster_count.curve, or give n_clusters.",
         )
     return count
 
@@ -278,16 +279,18 @@ def feasible_clusters(k: int, table: Partitions) -> int:
     """The number of clusters that was asked for, at most that of distinct rows."""
     n_rows, n = table.distinct.n_rows, table.n_instances
     if k > n:
-        raise ValueError(
-            f"n_samples={n} should be >= n_clusters={k}. "
-            "Hint: lower n_clusters, or check that instances are rows."
+        raise InputError(
+            f"n_samples={n} should be >= n_clusters={k}.",
+            hint="lower n_clusters, or check that instances are rows.",
         )
     if k > n_rows:
         warn(
-            f"only {n_rows} distinct label rows for n_clusters={k}: {n_rows} clusters are returned. Hint: "
-            "instances with the same labels everywhere cannot be told apart; lower n_clusters or add base "
-            "clusterings.",
+            f"only {n_rows} distinct label rows for n_clusters={k}: {n_rows} clusters are returned.",
             ConvergenceWarning,
+            hint=(
+                "instances with the same labels everywhere cannot be told apart; lower n_clusters or add "
+                "base clusterings."
+            ),
         )
     return min(k, n_rows)
 
@@ -298,17 +301,19 @@ def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
         known = {name.lower(): getattr(consensus, name) for name in consensus.__all__}
         if method.lower() not in known:
             names = ", ".join(made.__name__ for made in known.values())
-            raise ValueError(
-                f"The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
-                f"method. Got {method!r} instead. Hint: the names are {names}."
+            raise InputError(
+                "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
+                f"method. Got {method!r} instead.",
+                hint=f"the names are {names}.",
             )
         model = known[method.lower()]()
     elif not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params"):
         model = clone(method)
     else:
-        raise ValueError(
-            f"The 'method' parameter of fuse must be 'auto', an estimator or the name of a label method. Got "
-            f"{method!r} instead. Hint: an instance is written with brackets, as in PCE(8)."
+        raise InputError(
+            "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label method. "
+            f"Got {method!r} instead.",
+            hint="an instance is written with brackets, as in PCE(8).",
         )
     wanted = {"n_clusters": k, "unobserved": unobserved, "random_state": seed}
     return model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
@@ -318,15 +323,17 @@ def check_n_clusters(n_clusters: Any, function: str) -> None:
     """Refuse what is neither a number of clusters nor "auto"."""
     is_number = Interval(Integral, 1, None, closed="left").is_satisfied_by(n_clusters)
     if not is_number and not (isinstance(n_clusters, str) and n_clusters == "auto"):
-        raise ValueError(
+        raise InputError(
             f"The 'n_clusters' parameter of {function} must be an int in the range [1, inf) or 'auto'. Got "
-            f"{n_clusters!r} instead. Hint: 'auto' looks for a number of clusters."
+            f"{n_clusters!r} instead.",
+            hint="'auto' looks for a number of clusters.",
         )
 
 
 def _check_unobserved(unobserved: Any) -> None:
     if unobserved not in ("error", "noise", "largest"):
-        raise ValueError(
+        raise InputError(
             "The 'unobserved' parameter of fuse must be a str among {'error', 'largest', 'noise'}. "
-            f"Got {unobserved!r} instead. Hint: 'noise' labels instances that nobody saw -1."
+            f"Got {unobserved!r} instead.",
+            hint="'noise' labels instances that nobody saw -1.",
         )

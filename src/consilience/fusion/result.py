@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputTypeError
 from consilience._optional import optional_import
 from consilience._values import counted
 from consilience.core.completion import complete_labels
@@ -148,8 +149,8 @@ class Fusion:
         if self.neighbours is not None:
             return self.neighbours.place(new, self.labels, mask)
         if not hasattr(self.model, "predict"):
-            raise TypeError(
-                f"{self.method} cannot place new instances. Hint: use another method, or fuse them all."
+            raise InputTypeError(
+                f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
             )
         found = np.asarray(self.model.predict(new) if mask is None else self.model.predict(new, mask=mask))
         numbers = np.full(int(self.model.labels_.max()) + 2, -1)  # the last is that of -1
@@ -191,9 +192,9 @@ class Fusion:
             lines.append(f"The number of clusters was found{sure}.")
         unsure = np.average(found.confidence < 0.5, weights=found.counts)
         lines.append(
-            f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the "
-            f"instances are below .5. Effective number of base clusterings: "
-            f"{found.bases.effective_number:.1f} (1: all say the same)."
+            f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5. "
+            f"Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
+            "same)."
         )
         lines += ["", "cluster  instances  confidence  consensus  with next"]
         for c, (size, mean, own, between, nearest) in enumerate(self._clusters()):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from consilience import multiview
+from consilience._errors import InputError
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience.fusion._neighbours import ViewNeighbours, scalings_of
 from consilience.fusion.labels import (
@@ -164,9 +165,9 @@ def _require_linked(views: Views) -> None:
             ", ".join(repr(name) for name, g in zip(views.names, group, strict=True) if (g == 0) == here)
             for here in (True, False)
         )
-        raise ValueError(
-            f"no instance links the views {first} to {other}: their clusters cannot be matched. "
-            "Hint: add a view or instances that both sides have, or cluster each side on its own."
+        raise InputError(
+            f"no instance links the views {first} to {other}: their clusters cannot be matched.",
+            hint="add a view or instances that both sides have, or cluster each side on its own.",
         )
 
 

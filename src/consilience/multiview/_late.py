@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience._errors import InputError
 from consilience._sklearn import StrOptions
 from consilience.core.kernels import Kernel, leading_eigenvectors, multiply, project
 from consilience.core.stiefel import orthonormalize, polar_factor
@@ -112,10 +113,10 @@ def read_prior(prior: Any, kernels: Sequence[Kernel], bases: Sequence[Base]) -> 
         return _find_prior(prior, kernels, bases)
     given = np.array(prior, dtype=float)
     if given.shape != shape or not np.isfinite(given).all():
-        raise ValueError(
+        raise InputError(
             f"prior must be a finite array of shape {shape}, a row per instance and a column per cluster. "
-            f"Got the shape {given.shape} instead{'' if given.shape != shape else ', not all finite'}. "
-            "Hint: give the leading eigenvectors of a kernel over all instances, or 'imputed'."
+            f"Got the shape {given.shape} instead{'' if given.shape != shape else ', not all finite'}.",
+            hint="give the leading eigenvectors of a kernel over all instances, or 'imputed'.",
         )
     return Prior(given, nothing)
 

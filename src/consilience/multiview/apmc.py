@@ -460,13 +460,14 @@ class APMC(ViewMethod):
         if result.similarity is None:
             warn(
                 f"no more than n_clusters={self.n_clusters} instances link some of the views: their "
-                "embeddings were aligned instead of using anchors, which is less reliable. Hint: have more "
-                "instances in common, or leave out the view that is not linked."
+                "embeddings were aligned instead of using anchors, which is less reliable.",
+                hint="have more instances in common, or leave out the view that is not linked.",
             )
         if result.n_components > self.n_clusters:
             warn(
-                f"the similarity graph has {result.n_components} components, more than n_clusters="
-                f"{self.n_clusters}: the smallest were put together. Hint: raise n_neighbors."
+                f"the similarity graph has {result.n_components} components, more than "
+                f"n_clusters={self.n_clusters}: the smallest were put together.",
+                hint="raise n_neighbors.",
             )
 
     def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:

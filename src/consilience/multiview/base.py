@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
+from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience._warnings import warn
@@ -166,20 +167,20 @@ class ViewMethod(ClusterMixin, BaseEstimator):
         """Refuse fewer instances than clusters, and more of anything than the method takes."""
         name, n = type(self).__name__, views.n_instances
         if self.n_clusters > n:
-            raise ValueError(
-                f"n_samples={n} should be >= n_clusters={self.n_clusters}. "
-                "Hint: lower n_clusters, or check that instances are rows."
+            raise InputError(
+                f"n_samples={n} should be >= n_clusters={self.n_clusters}.",
+                hint="lower n_clusters, or check that instances are rows.",
             )
         if views.n_views > self.max_views:
-            raise ValueError(
+            raise InputError(
                 f"{name} takes at most {self.max_views} views, got {views.n_views}: "
-                f"{', '.join(map(repr, views.names))}. Hint: use APMC, MIC or DAIMC for more, or choose "
-                f"{self.max_views}."
+                f"{', '.join(map(repr, views.names))}.",
+                hint=f"use APMC, MIC or DAIMC for more, or choose {self.max_views}.",
             )
         if n > self.max_instances:
-            raise ValueError(
-                f"there are {n} instances, {name} takes at most {self.max_instances}: it compares all pairs. "
-                "Hint: use APMC, whose cost is linear in them."
+            raise InputError(
+                f"there are {n} instances, {name} takes at most {self.max_instances}: it compares all pairs.",
+                hint="use APMC, whose cost is linear in them.",
             )
 
     def _answer(self, labels: np.ndarray) -> np.ndarray:
@@ -192,9 +193,9 @@ class ViewMethod(ClusterMixin, BaseEstimator):
     def _check_converged(self, converged: bool, max_iter: int) -> None:
         if not converged:
             warn(
-                f"{type(self).__name__} did not converge in max_iter={max_iter} iterations. "
-                "Hint: raise max_iter or tol.",
+                f"{type(self).__name__} did not converge in max_iter={max_iter} iterations.",
                 ConvergenceWarning,
+                hint="raise max_iter or tol.",
             )
 
     @property

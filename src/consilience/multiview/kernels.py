@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._errors import InputError
 from consilience._sklearn import StrOptions
 from consilience._warnings import warn
 from consilience.core.blocks import BLOCK_ROWS
@@ -115,10 +116,13 @@ class KernelMethod(ViewMethod):
             whole = check_views(one_table(X))
             lacking = [not seen.all() for seen in whole.observed.T]
         if self.preprocessing == "paper" and any(lacking):
-            raise ValueError(
-                f"preprocessing='paper' centres with all rows, but view {views.names[lacking.index(True)]!r} "
-                "lacks some. Hint: it reproduces experiments in which complete data are hidden by mask=; for "
-                "data that are incomplete use preprocessing='observed'."
+            raise InputError(
+                "preprocessing='paper' centres with all rows, but view "
+                f"{views.names[lacking.index(True)]!r} lacks some.",
+                hint=(
+                    "it reproduces experiments in which complete data are hidden by mask=; for data that "
+                    "are incomplete use preprocessing='observed'."
+                ),
             )
         return replace(views, arrays=whole.arrays)
 
@@ -130,9 +134,10 @@ class KernelMethod(ViewMethod):
             if callable(self.kernel):
                 self._check_pairs(len(seen), "A kernel function of your own")
             if self.kernel == "embedding" and x.shape[1] != self.n_clusters:
-                raise ValueError(
+                raise InputError(
                     f"view {name!r} has {x.shape[1]} columns, but an embedding has one per cluster, here "
-                    f"{self.n_clusters}. Hint: give that many leading eigenvectors of each view."
+                    f"{self.n_clusters}.",
+                    hint="give that many leading eigenvectors of each view.",
                 )
             rows = seen if self.preprocessing == "observed" else np.arange(n)
             if self.kernel == "precomputed":
@@ -143,17 +148,18 @@ class KernelMethod(ViewMethod):
             kernels.append(kernel if self.preprocessing == "observed" else restrict(kernel, seen))
             if not kernels[-1].diagonal.any():
                 warn(
-                    f"view {name!r} tells no two instances apart and is ignored. "
-                    "Hint: leave this view out, or check that its rows differ."
+                    f"view {name!r} tells no two instances apart and is ignored.",
+                    hint="leave this view out, or check that its rows differ.",
                 )
         return kernels
 
     def _check_pairs(self, n: int, what: str) -> None:
         """Refuse work on all pairs of more instances than fit."""
         if n > EXACT_ROWS:
-            raise ValueError(
+            raise InputError(
                 f"{what} of {type(self).__name__} needs all pairs of instances and takes at most "
-                f"{EXACT_ROWS} of them, got {n}. Hint: use EEIMVC, or another setting."
+                f"{EXACT_ROWS} of them, got {n}.",
+                hint="use EEIMVC, or another setting.",
             )
 
 
@@ -223,9 +229,9 @@ def _square(v: int, table: Any) -> np.ndarray:
     k = np.asarray(table.toarray() if sparse.issparse(table) else table, dtype=float)
     if k.ndim != 2 or k.shape[0] != k.shape[1]:
         shape = " x ".join(map(str, k.shape))
-        raise ValueError(
-            f"a precomputed kernel is square, but view {v} is {shape}. Hint: give similarities of all pairs "
-            "of instances, or name a kernel for features."
+        raise InputError(
+            f"a precomputed kernel is square, but view {v} is {shape}.",
+            hint="give similarities of all pairs of instances, or name a kernel for features.",
         )
     return k
 
@@ -236,24 +242,28 @@ def _checked(name: str, k: np.ndarray, rows: np.ndarray) -> np.ndarray:
     there, back, mean = k @ probe, probe @ k, np.full(len(k), 1.0 / len(k)) @ k
     if not np.isfinite(there).all():
         p, q = np.argwhere(~np.isfinite(k))[0]
-        raise ValueError(
+        raise InputError(
             f"view {name!r} has no finite similarity of rows {rows[p]} and {rows[q]}, both of which are "
-            "present. Hint: fill it in, or hide one of them by a row of NaN or by mask="
+            "present.",
+            hint="fill it in, or hide one of them by a row of NaN or by mask=",
         )
     own = np.diag(k)
     size = float(np.abs(own).max())
     if np.abs(there - back).max() > _ROUNDING * size * len(k):
         p, q = np.unravel_index(np.abs(k - k.T).argmax(), k.shape)
-        raise ValueError(
-            f"view {name!r} is not symmetric: its rows {rows[p]} and {rows[q]} differ. "
-            "Hint: average it with its transpose."
+        raise InputError(
+            f"view {name!r} is not symmetric: its rows {rows[p]} and {rows[q]} differ.",
+            hint="average it with its transpose.",
         )
     own = own - 2.0 * mean + mean.mean()
     if own.min() < -_ROUNDING * size:
-        raise ValueError(
+        raise InputError(
             f"view {name!r} is not a kernel: after centring, row {rows[own.argmin()]} has the negative "
-            f"similarity {own.min():.3g} to itself. Hint: a kernel is positive semidefinite; similarities "
-            "that are not can be made so by adding a constant to the diagonal."
+            f"similarity {own.min():.3g} to itself.",
+            hint=(
+                "a kernel is positive semidefinite; similarities that are not can be made so by adding a "
+                "constant to the diagonal."
+            ),
         )
     return k
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._errors import InputError
 from consilience.views import Views
 
 Matrix = Any  # a 2-D float array or a CSR array
@@ -40,9 +41,9 @@ def learn_scalings(views: Views, normalize: str | None) -> list[Scaling]:
     """The scaling of every view."""
     for name, array in zip(views.names, views.arrays, strict=True):
         if normalize == "tfidf" and array.min() < 0:
-            raise ValueError(
-                f"view {name!r} has negative entries, which normalize='tfidf' cannot take. "
-                "Hint: use normalize='auto' or 'standard'"
+            raise InputError(
+                f"view {name!r} has negative entries, which normalize='tfidf' cannot take.",
+                hint="use normalize='auto' or 'standard'",
             )
     return [learn_scaling(array, views.observed[:, v], normalize) for v, array in enumerate(views.arrays)]
 

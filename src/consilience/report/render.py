@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from consilience._errors import InputError, InputTypeError
 from consilience._files import whole_file
 from consilience._optional import optional_import
 from consilience.fusion import Fusion
@@ -213,9 +214,9 @@ def write_report(results: Any, path: str | os.PathLike[str], **settings: Any) ->
         raise IsADirectoryError(f"{str(path)!r} is a folder. Hint: name a file, such as 'report.html' in it.")
     if isinstance(results, Mapping) and not any(isinstance(value, Fusion) for value in results.values()):
         if settings:
-            raise TypeError(
-                f"a summary is rendered as it is and takes no {', '.join(map(repr, settings))}. "
-                "Hint: pass these to summarize."
+            raise InputTypeError(
+                f"a summary is rendered as it is and takes no {', '.join(map(repr, settings))}.",
+                hint="pass these to summarize.",
             )
         summary = results
     else:
@@ -298,13 +299,13 @@ def _check(summary: Any) -> None:
     name = summary.get("format") if isinstance(summary, Mapping) else None
     if name != FORMAT:
         shown = f"its format is {_cut(repr(name), 40)}" if name is not None else "it names no format"
-        raise ValueError(
-            f"this is no result that a page can be made of: {shown}, not {FORMAT!r}. "
-            "Hint: use what summarize returned or 'consilience fuse --json' wrote, with this version."
+        raise InputError(
+            f"this is no result that a page can be made of: {shown}, not {FORMAT!r}.",
+            hint="use what summarize returned or 'consilience fuse --json' wrote, with this version.",
         )
     _check_form(summary, _FORM, "summary")
     if not summary["results"]:
-        raise ValueError("the summary has no results. Hint: make it again with summarize.")
+        raise InputError("the summary has no results.", hint="make it again with summarize.")
     for number, result in enumerate(summary["results"]):
         where = f"results[{number}]"
         if not 0 <= result["table"] < len(summary["tables"]):

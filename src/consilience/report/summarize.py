@@ -15,10 +15,11 @@ import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list
 from scipy.spatial.distance import squareform
 
+from consilience._errors import InputError, InputTypeError
 from consilience._sklearn import Interval, check_parameter
 from consilience._values import counted
 from consilience.diagnostics import base_agreement, cluster_flow, consensus_map, missing_patterns
-from consilience.diagnostics.counts import JointRows, adjusted_information, label_counts, to_plain
+from consilience.diagnostics.counts import Finding, JointRows, adjusted_information, label_counts, to_plain
 from consilience.fusion import Comparison, Fusion
 from consilience.partitions import Partitions
 from consilience.report._instances import list_instances
@@ -129,18 +130,20 @@ def _named(results: Any) -> dict[str, Fusion]:
             times[name] += 1
             named[f"{name} ({times[name]})" if times[name] > 1 else name] = fusion
     if not named:
-        raise ValueError("there is no result to report. Hint: pass what fuse or fuse_views returned.")
+        raise InputError("there is no result to report.", hint="pass what fuse or fuse_views returned.")
     main = next(iter(named.values()))
     for name, fusion in named.items():
         if not isinstance(fusion, Fusion):
-            raise TypeError(
+            raise InputTypeError(
                 f"a report is about a Fusion, or a list or dict of them. Got {type(fusion).__name__} "
-                "instead. Hint: pass what fuse or fuse_views returned."
+                "instead.",
+                hint="pass what fuse or fuse_views returned.",
             )
         if not _same_instances(main, fusion):
-            raise ValueError(
+            raise InputError(
                 f"result {name!r} is about other instances than the first one ({len(fusion.labels)} and "
-                f"{len(main.labels)}). Hint: one page compares results of the same instances in one order."
+                f"{len(main.labels)}).",
+                hint="one page compares results of the same instances in one order.",
             )
     return named
 
@@ -404,16 +407,13 @@ def _consensus(fusion: Fusion, cells: int) -> dict[str, Any] | None:
     }
 
 
-def _sentences(fusion: Fusion) -> list[str]:
+def _sentences(fusion: Fusion) -> list[Finding]:
     count = fusion.cluster_count
     return [*(count.warnings if count is not None else ()), *fusion.diagnostics.warnings]
 
 
-def _warning(sentence: str) -> dict[str, str]:
-    text, _, hint = sentence.rpartition(" Try: ")
-    if not text:
-        text, hint = hint, ""
-    return {"text": text[:1].upper() + text[1:], "hint": hint[:1].upper() + hint[1:]}
+def _warning(found: Finding) -> dict[str, str]:
+    return {part: sentence[:1].upper() + sentence[1:] for part, sentence in vars(found).items()}
 
 
 def _parameters(model: Any) -> dict[str, Any]:

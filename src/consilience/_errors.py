@@ -1,0 +1,23 @@
+"""Errors about what was given: a sentence that names it, and a hint what to do."""
+
+from typing import Any
+
+
+class Hinted(Exception):
+    """An error that ends in a hint; `message` and `hint` are its two parts."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} Hint: {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:  # both parts survive the way between processes
+        return type(self), (self.message, self.hint)
+
+
+class InputError(Hinted, ValueError):
+    """What was given has the wrong value."""
+
+
+class InputTypeError(Hinted, TypeError):
+    """What was given is of the wrong kind."""
