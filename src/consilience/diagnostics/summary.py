@@ -158,7 +158,7 @@ def _link_warnings(links: Identifiability, n_clusters: int) -> list[Finding]:
             Finding(
                 f"the instances fall into {links.n_components} sets that share no base cluster, more than "
                 f"the {n_clusters} clusters: some were merged without evidence.",
-                hint=(f"at least {links.n_components} clusters, or base clusterings of fewer clusters."),
+                hint=f"at least {links.n_components} clusters, or base clusterings of fewer clusters.",
             )
         )
     if links.weak_links:
@@ -168,7 +168,7 @@ def _link_warnings(links: Identifiability, n_clusters: int) -> list[Finding]:
                 f"{counted(len(links.weak_links), 'pair')} of base clusterings with fewer instances in "
                 f"common than clusters to match, such as {link.first!r} and {link.second!r} "
                 f"({counted(link.shared, 'instance')}, {counted(link.needed, 'cluster')}).",
-                hint=("base clusterings of more instances or fewer clusters."),
+                hint="base clusterings of more instances or fewer clusters.",
             )
         )
     if links.never_together > _NEVER_TOGETHER:
@@ -205,7 +205,7 @@ def _missing_warnings(missing: MissingNotAtRandom) -> list[Finding]:
             Finding(
                 f"what is missing in {listed(names)} depends on the cluster (association up to "
                 f"{missing.association.max():.2f}): clusters may follow the gaps.",
-                hint=("compare with a fit without these base clusterings."),
+                hint="compare with a fit without these base clusterings.",
             )
         )
     return out
@@ -227,7 +227,7 @@ def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
         out.append(
             Finding(
                 f"{listed(names)} has next to nothing in common with the consensus.",
-                hint=("check its ids and its order of instances, or leave it out."),
+                hint="check its ids and its order of instances, or leave it out.",
             )
         )
     if dependence > _REPEATING:
@@ -235,7 +235,7 @@ def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
             Finding(
                 "inside clusters the base clusterings still agree with each other: they make the same "
                 "mistakes, or there are finer clusters. Confidence is lowered for it.",
-                hint=("more different base clusterings, or more clusters."),
+                hint="more different base clusterings, or more clusters.",
             )
         )
     return out
@@ -262,6 +262,6 @@ def _instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray)
     return [
         Finding(
             f"{unsure:.0%} of the instances have a confidence below {_UNSURE}.",
-            hint=("report clusters for the others only, or add base clusterings that saw these instances."),
+            hint="report clusters for the others only, or add base clusterings that saw these instances.",
         )
     ]
