@@ -16,14 +16,12 @@ import numpy as np
 import pytest
 
 import consilience
-from consilience import Partitions, consensus, fuse, fuse_views
-from consilience.consensus._labels import LabelsMixin
+from consilience import Partitions, consensus, features, fuse, fuse_views
 from consilience.core.spectral import left_singular_vectors
 from consilience.diagnostics import choose_n_clusters
 from tests.instances import INSTANCES
 from tests.planted import planted
 
-LABEL_METHODS = [name for name in consensus.__all__ if issubclass(getattr(consensus, name), LabelsMixin)]
 LISTED = [(name, settings) for name, settings, _ in INSTANCES]
 # Those that find eigenvectors of large tables by iteration, and of them those that cost little for large base
 # clusterings.
@@ -111,10 +109,10 @@ def cases():
     """Name of a case -> a function and its arguments."""
     found = {}
     for name, settings in LISTED:
-        if name in LABEL_METHODS:
+        if name in consensus.__all__:
             tables = [noisy, copies, ties]
             tables += [large] * (name in BY_ITERATION and not settings) + [alone] * (name in THROUGH_ROWS)
-        elif name in consensus.__all__:
+        elif name in features.__all__:
             tables = [features_noisy, features_copies, features_ties]
             tables += [features_large] * ("filter" in settings)  # sparse and spectral: by iteration
         else:
