@@ -30,7 +30,7 @@ demo: $(VENV)/.ready
 	$(RUN)consilience demo demo-output
 
 test: $(VENV)/.ready
-	$(RUN)python -m pytest -n auto --dist loadfile
+	$(RUN)python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.ready
 	$(RUN)ruff check .

@@ -1,9 +1,15 @@
-"""Where tests find data they may read but the project does not ship."""
+"""Where tests find data they may read but the project does not ship, and what is said of those left out."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+# Workers share the processors. Each with a thread a processor, they would spend their time waiting for each
+# other. (Read when NumPy is loaded, here and in the processes that tests start.)
+if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // int(workers))))
 
 REQUIRED = {word.strip() for word in os.environ.get("CONSILIENCE_REQUIRE", "").split(",") if word.strip()}
 
@@ -28,3 +34,15 @@ def data_folder() -> Path:
 def fixtures_folder() -> Path:
     """The authors' own outputs, or a skip that says why."""
     return _folder_or_skip("fixtures", "CONSILIENCE_FIXTURES")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why tests were skipped or expected to fail: a line a reason, not a line a test."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    reasons.update(
+        f"Expected to fail: {report.wasxfail}" for report in terminalreporter.stats.get("xfailed", [])
+    )
+    if reasons:
+        terminalreporter.section("left out")
+        for reason, times in reasons.most_common():
+            terminalreporter.line(f"{times:5} {reason}")
