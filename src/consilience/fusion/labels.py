@@ -306,15 +306,16 @@ def feasible_clusters(k: int, table: Partitions) -> int:
 def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
     """An estimator by its name, or a clone of the given one, set up for this table."""
     if isinstance(method, str):
-        rooms = {name.lower(): getattr(consensus, name) for name in consensus.__all__}
-        known = {name: made for name, made in rooms.items() if issubclass(made, LabelsMixin)}
-        if method.lower() not in known:
-            names = ", ".join(made.__name__ for made in known.values())
+        names = {name.lower(): name for name in consensus.__all__}
+        made = getattr(consensus, names.get(method.lower(), ""), None)
+        if made is None or not issubclass(made, LabelsMixin):
+            classes = {name: getattr(consensus, name) for name in consensus.__all__}
+            known = ", ".join(name for name, each in classes.items() if issubclass(each, LabelsMixin))
             raise ValueError(
                 f"The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
-                f"method. Got {method!r} instead. Hint: the names are {names}."
+                f"method. Got {method!r} instead. Hint: the names are {known}."
             )
-        model = known[method.lower()]()
+        model = made()
     elif not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params"):
         model = clone(method)
     else:
