@@ -43,7 +43,7 @@ test: $(VENV)/.ready
 	@touch $@
 
 test-floors: .venv-floors/.ready
-	.venv-floors/bin/python -m pytest -n auto --dist loadfile
+	.venv-floors/bin/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.ready
 	$(RUN)ruff check .
@@ -58,6 +58,9 @@ docs: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(RUN)python -m benchmarks.bench_pce
+
+lists: $(VENV)/.ready
+	$(RUN)python docs/lists.py
 
 clean:
 	rm -rf $(VENV) .venv-floors .venv-uv demo-output docs/_build docs/api/generated

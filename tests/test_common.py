@@ -183,8 +183,8 @@ class TestLabelMethod:
 
     def test_same_seed_same_answer_whatever_the_threads(self, name, settings, monkeypatch):
         _, base = planted(200, 5, 3, noise=0.3, missing=0.3, seed=0)
-        monkeypatch.setattr(blocks, "BLOCK_ROWS", 10)  # enough blocks of distinct rows for threads
-        monkeypatch.setattr(tables, "rows_per_block", lambda offsets: 10)
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", 16)  # enough blocks of distinct rows for threads
+        monkeypatch.setattr(tables, "rows_per_block", lambda offsets: 16)
         answers = []
         for n_threads in (1, 2, 3):
             monkeypatch.setattr(blocks, "n_threads", lambda n_threads=n_threads: n_threads)

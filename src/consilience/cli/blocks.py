@@ -68,7 +68,12 @@ def _workers(wanted: bool) -> Iterator[None]:
     distributed = optional_import("distributed", needed_for="--engine dask", extra="dask")
     with (
         distributed.LocalCluster(
-            n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+            n_workers=os.cpu_count(),
+            threads_per_worker=1,
+            dashboard_address=None,
+            # Without a dashboard it still listens, at 8787, and warns where another cluster is there.
+            scheduler_kwargs={"dashboard_address": "localhost:0"},
+            silence_logs="CRITICAL",
         ) as cluster,
         distributed.Client(cluster),
     ):

@@ -298,15 +298,18 @@ def feasible_clusters(k: int, table: Partitions) -> int:
 def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
     """An estimator by its name, or a clone of the given one, set up for this table."""
     if isinstance(method, str):
-        known = {name.lower(): getattr(consensus, name) for name in consensus.__all__}
-        if method.lower() not in known:
-            names = ", ".join(made.__name__ for made in known.values())
+        # Asked for by its own name, a method is loaded alone; otherwise all are looked through.
+        made = getattr(consensus, method, None)
+        if not hasattr(made, "about"):
+            names = {name.lower(): name for name in consensus.__all__}
+            made = getattr(consensus, names.get(method.lower(), ""), None)
+        if made is None:
             raise InputError(
                 "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
                 f"method. Got {method!r} instead.",
-                hint=f"the names are {names}.",
+                hint=f"the names are {', '.join(names.values())}.",
             )
-        model = known[method.lower()]()
+        model = made()
     elif not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params"):
         model = clone(method)
     else:
