@@ -29,7 +29,7 @@ def as_consensus(fusion: Fusion) -> np.ndarray:
 
 def draw(X: np.ndarray) -> plt.Figure:
     """Eight base clusterings that see 40 % of the rows each, their consensus and its confidence."""
-    fusion = fuse(base_partitions(X, 10, 8, subsample=0.4, random_state=0), 10, random_state=0)
+    fusion = fuse(base_partitions(X, (16, 24), 8, subsample=0.4, random_state=0), 10, random_state=0)
     order = np.lexsort([-fusion.confidence, fusion.labels])
     colors = ListedColormap([WHITE, *cluster_colors(fusion.n_clusters)])
 

@@ -565,7 +565,11 @@ class TestOtherCommands:
         assert run(["demo", "out"]) == 0
         out = said(capfd)
         assert out.out.strip() == "out/report.html"
-        assert "consensus     1797 of 1797" in out.err
+        scored = dict(re.findall(r"^(branch_\d|consensus) .* of 1797 +([\d.]+)", out.err, re.MULTILINE))
+        best = scored.pop("consensus")
+        assert len(scored) == 8
+        assert all(float(best) > float(accuracy) for accuracy in scored.values())
+        assert re.search(r"^consensus +10 +1797 of 1797", out.err, re.MULTILINE)
         assert sorted(os.listdir("out")) == [
             "branches.csv",
             "consensus.csv",

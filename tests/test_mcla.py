@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import MCLA, Partitions
 from consilience.consensus import partitioners
+from consilience.consensus.mcla import align, move_nodes, within
 from consilience.core.tables import jaccard
 from tests.oracles.consensus import plain_association, plain_overlap
 from tests.planted import planted
@@ -59,6 +60,44 @@ def test_equal_numbers_are_as_good_as_the_published_program(fixtures_folder, nam
         nmi(MCLA(k, balance="equal", random_state=s), given["base"], given["y"].astype(int)) for s in range(5)
     ]
     assert np.mean(found) > given["nmi"] - 0.06
+
+
+@pytest.mark.parametrize(("n", "noise"), [(600, 0.65), (1000, 0.7)])
+def test_seeds_agree_where_there_are_clusters(n, noise):
+    agreement = []
+    for seed in range(6):
+        truth, base = planted(n, 10, 20, noise=noise, missing=0.2, seed=seed)
+        first, second = (MCLA(20, random_state=s).fit_predict(base) for s in (1, 2))
+        assert adjusted_rand_score(truth, first) > 0.4
+        agreement.append(adjusted_rand_score(first, second))
+    assert np.mean(agreement) > 0.9  # 0.8 when k-means alone decided
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_single_move_is_left_that_brings_base_clusters_closer(seed):
+    table = Partitions.of(planted(80, 5, 4, noise=0.5, missing=0.2, seed=seed)[1])
+    j = overlap(table.distinct.codes, table.distinct.counts.astype(float), table.offsets)
+    start = np.random.default_rng(seed).permutation(np.arange(len(j)) % 4)
+    found = move_nodes(j, start, 4, np.arange(len(j)))
+    best = within(j, found, 4)
+    assert best > within(j, start, 4)
+    for a in range(len(j)):
+        for c in range(4):
+            moved = np.where(np.arange(len(j)) == a, c, found)
+            if len(np.unique(moved)) == 4:
+                assert within(j, moved, 4) <= best + 1e-6
+
+
+def test_within_is_the_mean_over_the_pairs_of_each_group():
+    s = np.array([[1.0, 0.4, 0.1], [0.4, 1.0, 0.2], [0.1, 0.2, 1.0]])
+    assert_allclose(within(s, np.array([0, 0, 1]), 3), 2.8 / 2 + 1.0)
+    start = np.array([0, 1, 1])
+    assert_array_equal(move_nodes(s, start, 2, np.array([1])), [0, 0, 1])
+    assert_array_equal(move_nodes(s, start, 2, np.array([0, 2])), start)  # the one that would move may not
+
+
+def test_groups_are_renumbered_to_match():
+    assert_array_equal(align(np.array([2, 2, 0, 0, 1]), np.array([0, 0, 1, 2, 2]), 3), [0, 0, 1, 1, 2])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
 
 from consilience._methods import About
 from consilience._sklearn import Interval
@@ -20,9 +21,9 @@ from consilience.core.tables import gather, jaccard
 # Ties in the votes of an instance are decided by how similar its base clusters are to all of a meta-cluster;
 # two different shares of votes differ by more than this.
 _TIE = 1e-7
-# Starts of k-means whose groups of base clusters are refined: the most compact ones.
-_N_REFINED = 5
-# A move must gain more than rounding; and far fewer moves than these have ever been needed.
+# The most compact starts of k-means are compared: where they differ, base clusters are moved.
+_N_COMPARED = 20
+# A move must gain more than rounding. Every move gains, so they end; a limit all the same, per node.
 _NO_GAIN = 1e-9
 _MOVES = 10
 
@@ -74,21 +75,31 @@ def mcla(
 
 
 def meta_clusters(j: np.ndarray, n_meta: int, *, n_init: int, rng: np.random.RandomState) -> np.ndarray:
-    """Meta-cluster of every base cluster: a spectral cut of J, refined by moves of single base clusters.
+    """Meta-cluster of every base cluster: a spectral cut of J, and J's word where starts of k-means differ.
 
     With noisy labels the last eigenvectors are noise, and starts of k-means on them end in different groups
-    that are nearly as compact. J itself tells these apart, and knows better where a base cluster belongs: the
-    most compact ones are refined by it, and the best of them by `within` is returned.
+    that are nearly as compact. J itself then knows better where a disputed base cluster belongs: those are
+    moved one at a time, from each of the compact starts, and the best by `within` is returned. What the
+    starts agree on stays, since there the eigenvectors know better than J: moving everything was worse.
 
-    Cost: an eigenproblem of the size of J, and for every move base clusters x n_meta.
+    Cost: an eigenproblem of the size of J, and for every move disputed base clusters x n_meta.
     """
     nodes = np.ones(len(j))
     h = graph_embedding(j, nodes, n_meta)
-    cuts = [cut_embedding(h, nodes, n_meta, n_init=1, rng=rng) for _ in range(n_init)]
-    compact = np.array([within(unit @ unit.T, labels, n_meta) for labels, unit in cuts])
-    first = np.argsort(-compact, kind="stable")[:_N_REFINED]
-    refined = [refine_groups(j, cuts[i][0], n_meta) for i in first]
-    return max(refined, key=lambda labels: within(j, labels, n_meta))
+    starts = [cut_embedding(h, nodes, n_meta, n_init=1, rng=rng) for _ in range(n_init)]
+    compact = np.array([within(unit @ unit.T, labels, n_meta) for labels, unit in starts])
+    cuts = [starts[i][0] for i in np.argsort(-compact, kind="stable")[:_N_COMPARED]]
+    disputed = np.zeros(len(j), dtype=bool)
+    for labels in cuts[1:]:
+        disputed |= align(labels, cuts[0], n_meta) != cuts[0]
+    moved = [move_nodes(j, labels, n_meta, np.flatnonzero(disputed)) for labels in cuts]
+    return max(moved, key=lambda labels: within(j, labels, n_meta))
+
+
+def align(labels: np.ndarray, reference: np.ndarray, n_groups: int) -> np.ndarray:
+    """The same groups, numbered such that most nodes have the number they have in the reference."""
+    shared = np.eye(n_groups)[labels].T @ np.eye(n_groups)[reference]
+    return linear_sum_assignment(shared, maximize=True)[1][labels]
 
 
 def within(similarity: np.ndarray, labels: np.ndarray, n_groups: int) -> float:
@@ -98,35 +109,35 @@ def within(similarity: np.ndarray, labels: np.ndarray, n_groups: int) -> float:
     return float(np.sum(links / np.maximum(member.sum(axis=0), 1.0)))
 
 
-def refine_groups(similarity: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
-    """Labels from which no move of a single node raises `within`; the best move is made first.
+def move_nodes(similarity: np.ndarray, labels: np.ndarray, n_groups: int, nodes: np.ndarray) -> np.ndarray:
+    """Labels from which no move of one of the nodes raises `within`; the best move is made first.
 
     No group is emptied. Equal moves aside, the order of the nodes does not matter.
     """
     labels = labels.copy()
-    nodes, own = np.arange(len(labels)), np.diag(similarity)
-    sizes = np.bincount(labels, minlength=n_groups).astype(float)
     member = np.eye(n_groups)[labels]
+    sizes = member.sum(axis=0)
     to = similarity @ member  # sum of the similarities of a node to a group
     links = np.einsum("ac,ac->c", member, to)
-    for _ in range(_MOVES * len(labels)):
-        mean = links / np.maximum(sizes, 1.0)
-        gain = (links + 2 * to + own[:, None]) / (sizes + 1) - mean
-        left = (links[labels] - 2 * to[nodes, labels] + own) / np.maximum(sizes[labels] - 1, 1.0)
-        gain -= (mean[labels] - left)[:, None]
-        gain[nodes, labels] = -np.inf
-        gain[sizes[labels] == 1] = -np.inf
-        a, c = np.unravel_index(gain.argmax(), gain.shape)
-        if gain[a, c] <= _NO_GAIN * own.max():
+    own, rows = np.diag(similarity)[nodes], np.arange(len(nodes))
+    for _ in range(_MOVES * len(nodes)):
+        group, mean = labels[nodes], links / np.maximum(sizes, 1.0)
+        left = links[group] - 2 * to[nodes, group] + own
+        loss = mean[group] - left / np.maximum(sizes[group] - 1, 1.0)
+        gain = (links + 2 * to[nodes] + own[:, None]) / (sizes + 1) - mean - loss[:, None]
+        gain[rows, group] = -np.inf
+        gain[sizes[group] == 1] = -np.inf
+        i, new = np.unravel_index(gain.argmax(), gain.shape)
+        if gain[i, new] <= _NO_GAIN:
             break
-        before = labels[a]
-        links[before] -= 2 * to[a, before] - own[a]
-        links[c] += 2 * to[a, c] + own[a]
-        to[:, before] -= similarity[:, a]
-        to[:, c] += similarity[:, a]
-        sizes[before] -= 1
-        sizes[c] += 1
-        labels[a] = c
+        a, old = nodes[i], group[i]
+        links[old] -= 2 * to[a, old] - own[i]
+        links[new] += 2 * to[a, new] + own[i]
+        to[:, old] -= similarity[:, a]
+        to[:, new] += similarity[:, a]
+        sizes[old] -= 1
+        sizes[new] += 1
+        labels[a] = new
     return labels
 
 
@@ -154,11 +165,12 @@ class MCLA(LabelMethod):
         "auto" finds it, and warns where it cannot be relied on; see
         :func:`consilience.diagnostics.choose_n_clusters`.
     balance : {"free", "equal"}, default="free"
-        "free" groups base clusters by a spectral cut and moves single ones while that brings more overlap
-        within the groups. "equal" wants about as many base clusters in every meta-cluster, by METIS of the
-        extra ``consilience[graphs]``.
-    n_init : int, default=30
-        Starts of k-means on the eigenvectors. The five most compact are refined; the best is kept.
+        "free" groups base clusters by a spectral cut, and by their overlap where starts of it differ.
+        "equal" wants about as many base clusters in every meta-cluster, by METIS of the extra
+        ``consilience[graphs]``.
+    n_init : int, default=60
+        Starts of k-means on the eigenvectors. The twenty most compact are compared and refined where they
+        differ; the best is kept.
     unobserved : {"error", "noise", "largest"}, default="error"
         An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     random_state : int, RandomState instance or None, default=None
@@ -178,7 +190,7 @@ class MCLA(LabelMethod):
 
     Notes
     -----
-    Where this differs from the paper: base clusters are grouped by a spectral cut and single moves, METIS has
+    Where this differs from the paper: base clusters are grouped by a spectral cut and by moves, METIS has
     to be asked for; ties go to the consensus cluster whose base clusters overlap more with those of the
     instance, instead of at random; a consensus cluster that no instance prefers takes the one that fits its
     own worst. It runs on distinct label rows with counts, which is exact. With missing labels, overlaps are
@@ -222,7 +234,7 @@ class MCLA(LabelMethod):
         n_clusters: int | Literal["auto"] = 8,
         *,
         balance: str = "free",
-        n_init: int = 30,
+        n_init: int = 60,
         unobserved: str = "error",
         random_state: Any = None,
     ) -> None:
