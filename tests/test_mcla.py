@@ -76,7 +76,7 @@ def test_seeds_agree_where_there_are_clusters(n, noise):
 @pytest.mark.parametrize("seed", range(5))
 def test_no_single_move_is_left_that_brings_base_clusters_closer(seed):
     table = Partitions.of(planted(80, 5, 4, noise=0.5, missing=0.2, seed=seed)[1])
-    j = overlap(table.distinct.codes, table.distinct.counts.astype(float), table.offsets)
+    j = jaccard(table.distinct.codes, table.offsets, table.distinct.counts.astype(float))
     start = np.random.default_rng(seed).permutation(np.arange(len(j)) % 4)
     found = move_nodes(j, start, 4, np.arange(len(j)))
     best = within(j, found, 4)
