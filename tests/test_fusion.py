@@ -1,4 +1,5 @@
 import pickle
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,10 @@ from consilience import (
     datasets,
     fuse,
     fuse_views,
+    partitions,
 )
+from consilience.diagnostics import counts as count_tables
+from consilience.diagnostics import posterior
 from consilience.fusion import labels as module
 from consilience.fusion._neighbours import ViewNeighbours
 from consilience.metrics import ensemble_agreement
@@ -61,6 +65,30 @@ class TestFuse:
         tried = {candidate.name for candidate in fusion.candidates}
         assert {"DAL", "LWEA", "LWGP", "MixtureConsensus", "PCE", "SPCE", "DAL, polished"} <= tried
         assert f"{scores[0]:.3f}" in fusion.reason
+
+    def test_nothing_is_counted_twice(self, clear, monkeypatch):
+        """Links, joint rows, evidence and confidence, in one call and all that is asked of its answer."""
+        calls = Counter()
+
+        def counted(module, name):
+            function = getattr(module, name)
+
+            def call(*args, **kwargs):
+                calls[name] += 1
+                return function(*args, **kwargs)
+
+            monkeypatch.setattr(module, name, call)
+
+        counted(partitions, "connected_components")  # the groups of base clusterings
+        counted(count_tables, "check_labels")  # once for all that reads joint rows
+        counted(posterior, "_count")  # the evidence
+        counted(posterior, "row_confidence")
+        fusion = fuse(clear[1], 3, random_state=0)
+        fusion.summary()
+        assert fusion.to_frame() is not None
+        assert fusion.imputed is not None
+        assert set(calls.values()) == {1}
+        assert len(calls) == 4
 
     def test_methods_that_refuse_very_many_base_clusters_are_not_tried(self, clear, monkeypatch):
         for method in (LWEA, LWGP, PCE):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import MixtureConsensus, Partitions, datasets
-from consilience.consensus.mixture import _maximise, mixture
+from consilience.consensus.mixtureconsensus import _maximise, mixture
 from consilience.core import profiles
 from consilience.core.profiles import label_shares
 from consilience.metrics import normalized_mutual_info_score

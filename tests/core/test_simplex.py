@@ -111,3 +111,10 @@ def test_input_is_untouched():
     minimize_quadratic(gram, linear)
     np.testing.assert_array_equal(gram, before[0])
     np.testing.assert_array_equal(linear, before[1])
+
+
+@pytest.mark.parametrize("copies", [20, 80])
+def test_many_copies_do_not_stop_the_solver(copies):
+    gram, linear = random_problem(4, 3, seed=1)
+    gram, linear = np.tile(gram, (copies, copies)), np.tile(linear, copies)
+    assert_optimal(minimize_quadratic(gram, linear), gram, linear)

@@ -206,7 +206,7 @@ def significant_cut(merges: np.ndarray, weights: np.ndarray, n_clusters: int, mi
 
 
 class DAL(LabelMethod):
-    """Diffused average linkage: the default of :func:`consilience.fuse`.
+    """Diffused average linkage: what `fuse` takes unless another method agrees clearly better.
 
     It weighs every base cluster by how far the other base clusterings keep it together, compares instances
     through all clusters that overlap with theirs, links the most similar ones, and cuts where the wanted
@@ -271,6 +271,7 @@ class DAL(LabelMethod):
         use="numbers of clusters differ, much is missing",
         avoid="clusters below a tenth of an even share",
         cost="above 5000 rows by micro-clusters; below, all pairs",
+        paper="Of this library; weights of clusters as in Huang, Wang, Lai: IEEE Trans. Cybernetics, 2018.",
         linear=True,
     )
 

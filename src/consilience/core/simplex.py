@@ -3,6 +3,10 @@
 import daqp
 import numpy as np
 
+# A ridge decides between equally good weightings; the first moves the objective by less than rounding. With
+# many copies of a base clustering the solver goes in circles there, and a larger one lets it out.
+_RIDGES = (1e-9, 1e-7, 1e-5)
+
 
 def minimize_quadratic(gram: np.ndarray, linear: np.ndarray) -> np.ndarray:
     r"""Weights on the simplex that minimise a convex quadratic.
@@ -18,14 +22,16 @@ def minimize_quadratic(gram: np.ndarray, linear: np.ndarray) -> np.ndarray:
     if not scale > 0:
         best = linear == linear.max()
         return best / best.sum()
-    # The ridge decides between equally good weightings; at 1e-9 it moves the objective by less than rounding.
-    quadratic = np.ascontiguousarray(gram / scale + 1e-9 * np.eye(m))
     upper = np.concatenate([np.ones(m), [1.0]])
     lower = np.concatenate([np.zeros(m), [1.0]])
     kind = np.zeros(m + 1, dtype=np.int32)
     kind[m] = 5  # equality
-    solution, _, flag, _ = daqp.solve(quadratic, -linear / scale, np.ones((1, m)), upper, lower, kind)
-    if flag < 1:  # pragma: no cover - the problem is feasible and bounded by construction
+    for ridge in _RIDGES:
+        quadratic = np.ascontiguousarray(gram / scale + ridge * np.eye(m))
+        solution, _, flag, _ = daqp.solve(quadratic, -linear / scale, np.ones((1, m)), upper, lower, kind)
+        if flag >= 1:
+            break
+    else:  # pragma: no cover - the problem is feasible and bounded by construction
         raise RuntimeError(f"the quadratic program of the weights failed (daqp exit flag {flag})")
     weights = np.maximum(solution, 0.0)
     return weights / weights.sum()
