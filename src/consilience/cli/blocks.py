@@ -65,8 +65,13 @@ def _workers(wanted: bool) -> Iterator[None]:
         return
     distributed = optional_import("distributed", needed_for="--engine dask", extra="dask")
     with (
+        # Its web server wants port 8787 if told no address, even without pages, and warns if that is taken.
         distributed.LocalCluster(
-            n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+            n_workers=os.cpu_count(),
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs="CRITICAL",
         ) as cluster,
         distributed.Client(cluster),
     ):
