@@ -356,9 +356,10 @@ def _read_frame(name: str, frame: Any, on: str | None, dtype: np.dtype[Any]) -> 
     import narwhals as nw
 
     ids, counted = _frame_ids(name, frame, on)
+    n_rows = len(frame)  # polars may forget it with the last column
     if on is not None:
         frame = frame.drop(on)
-    _check_shape(name, frame.shape)
+    _check_shape(name, (n_rows, len(frame.columns)))
     for column, kind in frame.schema.items():
         if not (kind.is_numeric() or kind == nw.Boolean):
             _not_numbers(name, column, f"holds values of type {kind}", by_id=on is None)

@@ -45,8 +45,8 @@ def plain_spce(
             loss = sum((s - e) ** 2 * b / p for e, b, p in zip(each, both, alpha, strict=True))
             w = np.where(2 * loss > age, age / np.maximum(2 * loss, age), 1.0)
         for inner in range(1, (last if r == 0.5 else min(5, last)) + 1):
-            norms = (f**2).sum(axis=1)
-            distance = np.maximum(norms[:, None] + norms[None] - 2 * f @ f.T, 0)
+            # Not from norms and products: rho may grow to 1e12, and what cancels there with it.
+            distance = sum(np.subtract.outer(column, column) ** 2 for column in f.T)
             total = sum(b / p for b, p in zip(both, alpha, strict=True))
             total[together == 0] = 1.0  # cannot pairs, set to zero below
             fit = sum(e / p for e, p in zip(each, alpha, strict=True)) - rho * distance / (2 * w**2)

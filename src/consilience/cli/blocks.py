@@ -67,6 +67,7 @@ def _workers(wanted: bool) -> Iterator[None]:
         return
     distributed = optional_import("distributed", needed_for="--engine dask", extra="dask")
     with (
+        # Its web server wants port 8787 if told no address, even without pages, and warns if that is taken.
         distributed.LocalCluster(
             n_workers=os.cpu_count(),
             threads_per_worker=1,

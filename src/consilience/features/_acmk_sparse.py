@@ -126,7 +126,9 @@ def neighbour_pairs(
 def as_given(graph: sp.csr_array, order: np.ndarray) -> sp.csr_array:
     """The graph of rows that were put in `order`, for the rows as they were given."""
     rows = order.astype(np.int32)
-    return sp.csr_array((graph.data, (rows[_rows(graph)], rows[graph.indices])), shape=graph.shape)
+    given = sp.csr_array((graph.data, (rows[_rows(graph)], rows[graph.indices])), shape=graph.shape)
+    given.sort_indices()  # not all versions of SciPy have done so
+    return given
 
 
 def _nearest_in_cells(
