@@ -536,7 +536,7 @@ class TestCompare:
             compare(base, 3, n_resamples=-1)
 
 
-def test_names_at_the_door():
+def test_names_of_the_package():
     assert consilience.fuse is fuse
     assert consilience.fusion.fuse is fuse
 

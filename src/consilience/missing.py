@@ -478,7 +478,7 @@ def _write_labels(labels: Any, kept: Mask) -> Any:
             )
         ).to_native()
     table = _as_table(labels)
-    if table.dtype.kind in "bu":  # no room for -1: the next signed type
+    if table.dtype.kind in "bu":  # no place for -1: the next signed type
         signed: Any = np.int64 if table.dtype.itemsize == 8 else np.promote_types(table.dtype, np.int8)
         table = table.astype(signed)
     elif table.dtype.kind not in "if":

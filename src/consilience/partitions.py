@@ -1,7 +1,7 @@
-"""The labels door: a table of base clusterings comes in, clean integer codes come out.
+"""Labels as input: a table of base clusterings comes in, clean integer codes come out.
 
 A row is an instance, a column is a base clustering, and a blank says that this clustering never saw this
-instance. Everything behind the door works on `Partitions`; every data error is raised here.
+instance. Everything after that works on `Partitions`; every data error is raised here.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 given, so each fits where one axis fits; they are ``ax.child_axes``. All read tables of a few hundred cells
 (:mod:`consilience.diagnostics`), so a million instances are as good as a hundred.
 
-Clusters have one colour in all pictures, chosen with colour-blind readers in mind; where there is room, the
+Clusters have one colour in all pictures, chosen with colour-blind readers in mind; where there is space, the
 number of the cluster stands beside it.
 """
 

@@ -244,8 +244,8 @@ def _views_of_labels(model: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def _estimator(name: str) -> Any:
-    room = consilience if name in consilience.__all__ else sklearn_cluster
-    return getattr(room, name)()
+    home = consilience if name in consilience.__all__ else sklearn_cluster
+    return getattr(home, name)()
 
 
 def _row(experiment: Experiment, cell: Cell) -> Row:

@@ -153,8 +153,8 @@ def _view_method(method: Any) -> Any:
     """An estimator that takes the views themselves, if `method` is or names one."""
     if isinstance(method, ViewMethod):
         return method
-    rooms = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
-    return rooms[method.lower()]() if isinstance(method, str) and method.lower() in rooms else None
+    known = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
+    return known[method.lower()]() if isinstance(method, str) and method.lower() in known else None
 
 
 def _require_linked(views: Views) -> None:
