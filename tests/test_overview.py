@@ -10,12 +10,12 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from consilience import Partitions
 from consilience.diagnostics import (
-    base_agreement,
     cluster_flow,
     consensus_distribution,
     consensus_map,
     membership,
     missing_patterns,
+    pairwise_agreement,
     resample_n_clusters,
     support,
 )
@@ -169,7 +169,7 @@ class TestBaseAgreement:
         base = planted(300, 4, 3, noise=0.2, missing=0.4, seed=1)[1]
         base[:150, 3] = -1
         base[150:, 2] = -1
-        names, found = base_agreement(read(dict(zip("abcd", base.T, strict=True))))
+        names, found = pairwise_agreement(read(dict(zip("abcd", base.T, strict=True))))
         assert names == ("a", "b", "c", "d")
         for i in range(4):
             for j in range(4):

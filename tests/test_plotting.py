@@ -19,13 +19,13 @@ from sklearn.datasets import make_blobs
 from consilience import BCE, PCE, Fusion, Partitions, fuse, plotting
 from consilience.datasets import load_digits
 from consilience.diagnostics import (
-    base_agreement,
     choose_n_clusters,
     cluster_flow,
     consensus_distribution,
     consensus_map,
     membership,
     missing_patterns,
+    pairwise_agreement,
     resample_n_clusters,
 )
 from consilience.generate import base_partitions
@@ -206,7 +206,7 @@ class TestHeatMaps:
         assert_allclose(ax.images[0].get_array(), found.support)
 
     def test_base_agreement_in_an_order_that_its_names_follow(self, fusion):
-        names, table = base_agreement(fusion.partitions)
+        names, table = pairwise_agreement(fusion.partitions)
         for result in (fusion, fusion.partitions):
             ax = plot_base_agreement(result)
             rows = [names.index(name) for name in texts(ax.get_yticklabels())]

@@ -82,7 +82,7 @@ class ConsensusDistribution(Tabulated):
         return f"ConsensusDistribution({kind}, area {self.area:.2f}, {self.pac:.1%} undecided)"
 
 
-class BaseAgreement(NamedTuple):
+class PairwiseAgreement(NamedTuple):
     """Names of the base clusterings, and how far every two of them agree."""
 
     names: tuple[str, ...]
@@ -243,7 +243,7 @@ def missing_patterns(partitions: Partitions, *, max_patterns: int = 20) -> Missi
     return MissingPatterns(partitions.names, seen[first], counts[first], len(counts), partitions.n_seen)
 
 
-def base_agreement(partitions: Partitions) -> BaseAgreement:
+def pairwise_agreement(partitions: Partitions) -> PairwiseAgreement:
     """Adjusted mutual information of every two base clusterings, on the instances that both saw.
 
     NaN where there are none; about 0 where they agree as far as chance would.
@@ -261,14 +261,14 @@ def base_agreement(partitions: Partitions) -> BaseAgreement:
     Examples
     --------
     >>> from consilience import Partitions
-    >>> from consilience.diagnostics import base_agreement
-    >>> names, agreement = base_agreement(Partitions.of([[0, 1, 0], [0, 1, 1], [1, 0, -1]]))
+    >>> from consilience.diagnostics import pairwise_agreement
+    >>> names, agreement = pairwise_agreement(Partitions.of([[0, 1, 0], [0, 1, 1], [1, 0, -1]]))
     >>> agreement
     array([[1., 1., 0.],
            [1., 1., 0.],
            [0., 0., 1.]])
     """
-    return BaseAgreement(partitions.names, pairwise_information(partitions))
+    return PairwiseAgreement(partitions.names, pairwise_information(partitions))
 
 
 def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from consilience.diagnostics import base_agreement, missing_patterns
+from consilience.diagnostics import missing_patterns, pairwise_agreement
 from consilience.fusion import Fusion
 from consilience.partitions import Partitions
 from consilience.plotting._inputs import partitions_of, require_fusion
@@ -100,7 +100,7 @@ def plot_base_agreement(result: Fusion | Partitions, *, ax: Axes | None = None) 
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['2', '0', '1']
     """
-    names, table = base_agreement(partitions_of(result))
+    names, table = pairwise_agreement(partitions_of(result))
     m = len(names)
     side = float(np.clip(0.36 * m + 2.0, 4.0, 9.0))
     ax = axis_or_new(ax, (1.15 * side + 0.6, side))

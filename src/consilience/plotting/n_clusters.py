@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from consilience._errors import InputError
-from consilience.diagnostics import ClusterCount, ResampledCount, consensus_distribution
+from consilience.diagnostics import ClusterCount, consensus_distribution
+from consilience.diagnostics.resampling import ResampledCount
 from consilience.fusion import Fusion
 from consilience.partitions import Partitions
 from consilience.plotting._inputs import partitions_of

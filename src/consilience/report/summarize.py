@@ -18,7 +18,7 @@ from scipy.spatial.distance import squareform
 from consilience._errors import InputError, InputTypeError
 from consilience._sklearn import Interval, check_parameter
 from consilience._values import counted
-from consilience.diagnostics import base_agreement, cluster_flow, consensus_map, missing_patterns
+from consilience.diagnostics import cluster_flow, consensus_map, missing_patterns, pairwise_agreement
 from consilience.diagnostics.counts import Finding, JointRows, adjusted_information, label_counts, to_plain
 from consilience.fusion import Comparison, Fusion
 from consilience.partitions import Partitions
@@ -251,7 +251,7 @@ def _seen_by_bins(m: int) -> list[list[int]]:
 
 def _agreement(partitions: Partitions, groups: list[str] | None) -> dict[str, Any]:
     """Base by base agreement in an order that puts like beside like; averaged where bases are many."""
-    matrix = base_agreement(partitions).agreement
+    matrix = pairwise_agreement(partitions).agreement
     m = len(matrix)
     pairs = matrix[~np.eye(m, dtype=bool) & ~np.isnan(matrix)]
     mean = float(pairs.mean()) if len(pairs) else None
