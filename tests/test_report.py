@@ -69,7 +69,7 @@ class TestNumbers:
 
     def test_the_table(self, fusion, summary):
         table, codes = summary["tables"][0], fusion.partitions.codes
-        assert table["n_instances"], table["n_bases"] == codes.shape
+        assert (table["n_instances"], table["n_bases"]) == codes.shape
         assert table["n_distinct"] == len({tuple(row) for row in codes.tolist()})
         assert table["n_labels"] == (codes >= 0).sum()
         assert table["missing_share"] == pytest.approx((codes < 0).mean())
