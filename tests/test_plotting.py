@@ -188,7 +188,7 @@ class TestHeatMaps:
         ax = plot_consensus(fusion, max_cells=50)
         found = consensus_map(fusion.partitions, fusion.labels, max_cells=50)
         shown = ax.images[0].get_array()
-        assert_allclose(shown.filled(np.nan), found.agreement)
+        assert_allclose(shown.filled(np.nan), found.coassociation)
         assert ax.get_xlabel() == "297 instances in 50 cells, sorted by cluster"
         strip = ax.child_axes[0]
         assert_array_equal([bar.get_height() for bar in strip.patches], np.bincount(found.cluster))

@@ -53,10 +53,10 @@ def matched_accuracy_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
+    labels_true : array-like of shape (n_instances,)
         Known classes: integers, strings, or floats used as labels. A negative number is a label like
         any other.
-    labels_pred : array-like of shape (n,)
+    labels_pred : array-like of shape (n_instances,)
         Clusters found.
 
     Returns
@@ -88,7 +88,7 @@ def normalized_mutual_info_score(
 
     Parameters
     ----------
-    labels_true, labels_pred : array-like of shape (n,)
+    labels_true, labels_pred : array-like of shape (n_instances,)
         The two partitions: integers, strings, or floats used as labels. A negative number is a label
         like any other.
     normalization : {"max", "sqrt", "arithmetic", "min"}
@@ -132,9 +132,9 @@ def purity_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
+    labels_true : array-like of shape (n_instances,)
         Known classes: integers, strings, or floats used as labels.
-    labels_pred : array-like of shape (n,)
+    labels_pred : array-like of shape (n_instances,)
         Clusters found.
 
     Returns
@@ -162,9 +162,9 @@ def pair_f_score(labels_true: ArrayLike, labels_pred: ArrayLike, *, beta: float 
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
+    labels_true : array-like of shape (n_instances,)
         Known classes: integers, strings, or floats used as labels.
-    labels_pred : array-like of shape (n,)
+    labels_pred : array-like of shape (n_instances,)
         Clusters found.
     beta : float, default=1.0
         How many times as much recall matters as precision.
@@ -205,9 +205,9 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
 
     Parameters
     ----------
-    labels : array-like of shape (n,)
+    labels : array-like of shape (n_instances,)
         The partition, one label per instance.
-    base : array-like of int of shape (n, m), or an object with such a table as ``codes``
+    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
         A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
         stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
@@ -242,9 +242,9 @@ def base_agreement(
 
     Parameters
     ----------
-    labels : array-like of shape (n,)
+    labels : array-like of shape (n_instances,)
         The partition, one label per instance.
-    base : array-like of int of shape (n, m), or an object with such a table as ``codes``
+    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
         A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
         stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
@@ -252,7 +252,7 @@ def base_agreement(
 
     Returns
     -------
-    agreement : ndarray of shape (m,)
+    agreement : ndarray of shape (n_partitions,)
         Normalised mutual information of the partition and each base clustering on the instances
         that base clustering saw; nan for one that saw none.
 
@@ -283,7 +283,7 @@ def base_diversity(base: Any, *, normalization: Normalization = "sqrt") -> float
 
     Parameters
     ----------
-    base : array-like of int of shape (n, m), or an object with such a table as ``codes``
+    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
         A column per base clustering; a negative entry is missing.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
@@ -480,9 +480,9 @@ def _normalized_mutual_info(table: _Contingency, normalization: str) -> float:
         return 0.0
     n = table.counts.sum()
     # A sum of logarithms: the product of two cluster sizes can pass 2**63.
-    surprise = np.log(table.counts) + np.log(n)
-    surprise -= np.log(row_sums[table.rows]) + np.log(column_sums[table.columns])
-    information = float(table.counts @ surprise) / float(n)
+    pointwise = np.log(table.counts) + np.log(n)
+    pointwise -= np.log(row_sums[table.rows]) + np.log(column_sums[table.columns])
+    information = float(table.counts @ pointwise) / float(n)
     ceiling = _NORMALIZERS[normalization](_entropy(row_sums), _entropy(column_sums))
     return min(max(information / ceiling, 0.0), 1.0)
 

@@ -101,7 +101,7 @@ class Partitions:
 
         Parameters
         ----------
-        labels : array of shape (n, m), nested list, frame, or dict or list of series
+        labels : array of shape (n_instances, n_partitions), nested list, frame, or dict or list of series
             Arrays and nested lists have a row per instance. A dict has a column per key; its values are
             1-D arrays of one length, or pandas series or ``{id: label}`` mappings, which are joined by
             id (outer join). A list of pandas series is joined the same way. Labels may be integers,

@@ -50,8 +50,8 @@ def plot_consensus(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = No
     ax = axis_or_new(ax, (6.4, 4.8))
     order = fusion.diagnostics.item_consensus
     found = consensus_map(fusion.partitions, fusion.labels, order=order, max_cells=max_cells)
-    unknown = np.isnan(found.agreement).any()
-    image = ax.imshow(found.agreement, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest")
+    unknown = np.isnan(found.coassociation).any()
+    image = ax.imshow(found.coassociation, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest")
     meaning = "share of base clusterings that put both in one cluster"
     color_scale(ax, image, meaning + ("\n(beige: never seen together)" if unknown else ""))
     _cluster_strip(ax, found.cluster, fusion.n_clusters)
@@ -101,7 +101,7 @@ def plot_membership(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = N
     image = ax.imshow(
         found.support, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest", aspect="auto"
     )
-    color_scale(ax, image, "share of agreement with the cluster's members")
+    color_scale(ax, image, "support: labels shared with the members")
     _cluster_strip(ax, found.cluster, fusion.n_clusters)
     name_ticks(ax, "x", [str(c) for c in range(found.support.shape[1])], most=20)
     ax.set_xlabel(f"cluster that is supported\n{_instances(found.size)}")

@@ -33,7 +33,7 @@ class _Curves(NamedTuple):
 
 
 def plot_cdf(result: Any, *, ax: Axes | None = None) -> Axes:
-    """How pairs of instances agree: the share of pairs up to every share of agreement, a line for each k.
+    """How often pairs are together: the share of pairs up to every co-association, a line for each k.
 
     A flat line says that nearly all pairs are decided: together (1) or apart (0).
 
@@ -81,7 +81,7 @@ def plot_cdf(result: Any, *, ax: Axes | None = None) -> Axes:
         legend(ax, list(zip(names, colors, strict=True)), "clusters")
     ax.set_xlim(0, 1)
     ax.set_ylim(top=1.02)
-    ax.set_xlabel("agreement: share of base clusterings with both in one cluster")
+    ax.set_xlabel("co-association: share of base clusterings with both in one cluster")
     ax.set_ylabel("share of pairs up to here")
     return tidy(ax)
 
@@ -156,7 +156,7 @@ def plot_pac(result: Any, *, ax: Axes | None = None) -> Axes:
     ax = axis_or_new(ax, (5.6, 3.4))
     ax.plot(curves.k, curves.pac, "o-", color=INK)
     ax.set_ylim(bottom=0)
-    ax.set_ylabel("share of pairs that are undecided\n(agreement between 0.1 and 0.9)")
+    ax.set_ylabel("share of pairs that are undecided\n(co-association between 0.1 and 0.9)")
     return _over_k(ax, curves.k, curves.chosen)
 
 

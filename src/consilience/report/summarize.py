@@ -395,11 +395,11 @@ def _base_seen(rows: JointRows, offsets: np.ndarray) -> list[list[int]]:
 
 
 def _consensus(fusion: Fusion, cells: int) -> dict[str, Any] | None:
-    """Shares of agreement between cells of the instances ordered by cluster, in percent."""
+    """Co-association of cells of the instances ordered by cluster, in percent."""
     if fusion.n_clusters > _MOST_CLUSTERS:
         return None
     found = consensus_map(fusion.partitions, fusion.labels, max_cells=cells)
-    percent = to_plain((100 * found.agreement).round())
+    percent = to_plain((100 * found.coassociation).round())
     return {
         "agreement": [[None if value is None else int(value) for value in row] for row in percent],
         "cluster": found.cluster.tolist(),
