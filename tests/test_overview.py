@@ -164,7 +164,7 @@ class TestMissingPatterns:
         assert_array_equal(missing_patterns(read(base[::-1].copy())).seen, found.seen)
 
 
-class TestBaseAgreement:
+class TestPairwiseAgreement:
     def test_is_the_adjusted_mutual_information_on_shared_instances(self):
         base = planted(300, 4, 3, noise=0.2, missing=0.4, seed=1)[1]
         base[:150, 3] = -1
