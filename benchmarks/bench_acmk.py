@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks.bench_pce import high_water, show
@@ -27,7 +28,6 @@ from consilience.features._acmk_admm import acmk_admm
 from consilience.features._acmk_sparse import acmk_sparse, neighbour_pairs
 from consilience.features.acmk import coordinates
 from consilience.generate import base_partitions
-from consilience.metrics import adjusted_rand_score
 
 
 def timed(program, repeats):

@@ -18,6 +18,7 @@ import sys
 import time
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 from tests.oracles.apmc import plain_eigenpairs, plain_similarity
 from tests.oracles.factors import plain_daimc
 from threadpoolctl import threadpool_limits
@@ -25,7 +26,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks.bench_pce import high_water, show
 from consilience import APMC, DAIMC, datasets
 from consilience.core.anchors import anchor_components, fused_eigenpairs
-from consilience.metrics import adjusted_rand_score
 from consilience.missing import drop_views
 from consilience.multiview.daimc import daimc, start_daimc
 

@@ -36,11 +36,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from tests.planted import planted
 
 from benchmarks.bench_pce import high_water, show
 from consilience import Partitions, consensus
-from consilience.metrics import adjusted_rand_score
 
 SIZES = (10**3, 10**4, 10**5, 10**6)
 MISSING = (0.0, 0.3)

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 from tests.planted import planted
 
 from benchmarks import bench_pce
 from benchmarks.bench_pce import high_water, seconds, show, tables
 from consilience import DAL, Partitions, fuse, fuse_views
-from consilience.metrics import adjusted_rand_score
 
 bench_pce.REPEATS = 3
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import adjusted_rand_score
 from tests.oracles.spce import plain_spce
 from tests.planted import planted
 from threadpoolctl import threadpool_limits
@@ -30,7 +31,6 @@ from benchmarks.bench_pce import high_water, show
 from consilience import SPCE, Partitions, datasets
 from consilience.consensus.spce import spce
 from consilience.generate import base_partitions
-from consilience.metrics import adjusted_rand_score
 
 REPEATS = 3
 SETTINGS = {"theta": 0.15, "weighting": "self_paced", "max_iter": 20}

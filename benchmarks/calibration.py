@@ -24,9 +24,9 @@ from benchmarks.quality_n_clusters import POOLS
 from benchmarks.quality_pce import show
 from consilience import PCE, Partitions, datasets
 from consilience.core.tables import contingency, gather
-from consilience.diagnostics import confidence, gather_evidence, support
+from consilience.diagnostics import confidence, support
 from consilience.diagnostics.counts import joint_rows
-from consilience.diagnostics.posterior import _log_chance, _of_own_cluster
+from consilience.diagnostics.posterior import _log_chance, _of_own_cluster, gather_evidence
 from consilience.missing import drop_labels
 
 FIRST_COLUMN = 30

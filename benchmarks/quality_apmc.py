@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.quality_pce import show
 from consilience import datasets, multiview
-from consilience.metrics import accuracy_score, normalized_mutual_info_score
+from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
 from consilience.missing import drop_views
 
 SOURCES = {"BBC-Guardian": [0, 1], "BBC-Reuters": [0, 2], "Guardian-Reuters": [1, 2], "all views": [0, 1, 2]}
@@ -51,7 +51,7 @@ def chosen_of(methods, some):
 
 
 def score(y, labels):
-    return accuracy_score(y, labels), normalized_mutual_info_score(y, labels, normalization="max")
+    return matched_accuracy_score(y, labels), normalized_mutual_info_score(y, labels, normalization="max")
 
 
 def cell(scores):
@@ -264,7 +264,7 @@ class with_width(multiview.APMC):
 
 
 def accuracy(model, views, mask, y):
-    return accuracy_score(y, model.fit(views, mask=mask).labels_)
+    return matched_accuracy_score(y, model.fit(views, mask=mask).labels_)
 
 
 def main():

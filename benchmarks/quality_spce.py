@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.quality_pce import show
 from consilience import PCE, SPCE, Partitions, datasets
 from consilience.consensus.spce import _between_components, spce
-from consilience.metrics import accuracy_score, normalized_mutual_info_score
+from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
 from consilience.missing import drop_labels
 
 # Number of clusters and base clusterings a run.
@@ -43,7 +43,7 @@ def draws(pools, n_runs):
 
 
 def score(y, labels):
-    return accuracy_score(y, labels), normalized_mutual_info_score(y, labels, normalization="max")
+    return matched_accuracy_score(y, labels), normalized_mutual_info_score(y, labels, normalization="max")
 
 
 def table(pools, n_runs, methods):
@@ -109,7 +109,7 @@ def _giants(title, tables):
             labels = spce_with()(c).fit_predict(base)
         warned = any(str(said.message).startswith("SPCE put") for said in caught)
         other = PCE(c, unobserved="largest", random_state=0).fit_predict(base)
-        scores[warned].append((accuracy_score(y, labels), accuracy_score(y, other)))
+        scores[warned].append((matched_accuracy_score(y, labels), matched_accuracy_score(y, other)))
     cells = {
         warned: "SPCE {:.3f}, PCE {:.3f}".format(*np.mean(pairs, axis=0)) if pairs else "-"
         for warned, pairs in scores.items()

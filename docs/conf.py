@@ -50,8 +50,8 @@ html_show_sphinx = False
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp, .go"
 
-_ROOMS = (consensus, multiview, features)  # a page for every method; one for all of another room
-_METHODS = {name: getattr(room, name) for room in _ROOMS for name in room.__all__}
+_OF_METHODS = (consensus, multiview, features)  # a page for every method; one for all of another subpackage
+_METHODS = {name: getattr(home, name) for home in _OF_METHODS for name in home.__all__}
 
 
 def _solvers(estimator: type) -> list[str]:
@@ -76,7 +76,7 @@ def _methods_on(text: str) -> list[str]:
 
 
 autosummary_context = {
-    "method_rooms": [room.__name__ for room in _ROOMS],
+    "method_subpackages": [home.__name__ for home in _OF_METHODS],
     "solvers": {f"{m.__module__.rsplit('.', 1)[0]}.{name}": _solvers(m) for name, m in _METHODS.items()},
     "method_pages": _page_of_method(),
 }
@@ -99,7 +99,7 @@ def _home(name: str) -> str:
 
 
 def _find_short_name(app: Sphinx, env: Any, node: pending_xref, shown: nodes.Element) -> nodes.Element | None:
-    """Docstrings say ``consilience.PCE``, as users do; the reference has it in the room it lives in."""
+    """Docstrings say ``consilience.PCE``, as users do; the reference has it where it lives."""
     if node.get("refdomain") != "py":
         return None
     name, _, rest = node["reftarget"].removeprefix("consilience.").partition(".")

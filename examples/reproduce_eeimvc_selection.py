@@ -18,13 +18,13 @@ from threadpoolctl import threadpool_limits
 from consilience import EEIMVC, bench
 from consilience.bench.experiment import Data, Experiment
 from consilience.bench.samples import Sample, make_sample
-from consilience.metrics import accuracy_score, normalized_mutual_info_score
+from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
 
 LAMBDAS = {"EE-R-IMVC": (2**-6, 0.125, 1.0, 8.0, 64.0), "EE-IMVC": (0.0,), "H_0 alone": (1e6,)}
 
 
 def score(y: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    return accuracy_score(y, labels), normalized_mutual_info_score(y, labels, normalization="max")
+    return matched_accuracy_score(y, labels), normalized_mutual_info_score(y, labels, normalization="max")
 
 
 def both(

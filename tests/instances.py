@@ -1,4 +1,4 @@
-"""Every estimator in a room's ``__all__``, in the settings in which the common tests run it.
+"""Every estimator in a subpackage's ``__all__``, in the settings in which the common tests run it.
 
 A new method adds its rows here; a test fails if it has none. The third entry names house checks that a
 setting cannot pass by its definition, and why.
@@ -112,7 +112,7 @@ INSTANCES = [
 
 # scikit-learn's checks that do not fit an estimator of labels, and why.
 NOT_FOR_LABELS = {
-    "check_clustering": "feeds feature coordinates, which the labels door refuses with a hint",
+    "check_clustering": "feeds feature coordinates, which `Partitions` refuses with a hint",
     "check_positive_only_tag_during_fit": "feeds fractions, which are no labels",
     "check_dataframe_column_names_consistency": "columns are matched by name, in any order and number",
 }

@@ -21,11 +21,11 @@ from consilience.core import blocks, tables
 from tests.instances import INSTANCES, NOT_FOR_LABELS
 from tests.planted import planted
 
-ROOMS = {name: room for room in (consensus, features, multiview) for name in room.__all__}
+ESTIMATORS = {name: home for home in (consensus, features, multiview) for name in home.__all__}
 
 
 def build(name, settings, **more):
-    return getattr(ROOMS[name], name)(random_state=0, **{"n_clusters": 3, **settings, **more})
+    return getattr(ESTIMATORS[name], name)(random_state=0, **{"n_clusters": 3, **settings, **more})
 
 
 def clear_labels():
@@ -82,7 +82,7 @@ def clear():
 
 
 def test_every_method_is_listed():
-    assert {name for name, _, _ in INSTANCES} == set(ROOMS)
+    assert {name for name, _, _ in INSTANCES} == set(ESTIMATORS)
 
 
 @parametrize_with_checks([build(name, settings) for name, settings, _ in INSTANCES])
@@ -301,9 +301,9 @@ class TestTableMethod:
         assert build(name, settings, n_clusters=np.int64(3)).fit(blobs[1]).n_clusters_ == 3
 
 
-@pytest.mark.parametrize("name", sorted(ROOMS))
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_documented(name):
-    text = getattr(ROOMS[name], name).__doc__
+    text = getattr(ESTIMATORS[name], name).__doc__
     for section in ("Parameters", "Attributes", "Notes", "References", "Examples"):
         assert f"{section}\n" in text, f"{name} has no section {section}"
 
@@ -311,4 +311,4 @@ def test_documented(name):
 def test_public_names_exist():
     for name in consilience.__all__:
         assert getattr(consilience, name) is not None
-    assert set(ROOMS) <= set(consilience.__all__)
+    assert set(ESTIMATORS) <= set(consilience.__all__)

@@ -14,17 +14,16 @@ from consilience.diagnostics import (
     base_table,
     confidence,
     diagnose,
-    gather_evidence,
     identifiability,
     links,
     missing_not_at_random,
-    predict_confidence,
     require_linked,
     support,
 )
 from consilience.diagnostics import (
     counts as count_tables,
 )
+from consilience.diagnostics.posterior import gather_evidence, predict_confidence
 from tests.oracles.diagnostics import (
     plain_components,
     plain_confidence,

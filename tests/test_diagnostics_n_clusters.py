@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 from consilience import Partitions
 from consilience.diagnostics import choose_n_clusters, counting, resample_n_clusters
-from consilience.diagnostics.resampling import _agreement
+from consilience.diagnostics.resampling import _distribution
 from consilience.generate import base_partitions
 from tests.oracles.diagnostics import plain_eigenvalues, plain_support
 from tests.planted import planted
@@ -187,7 +187,7 @@ class TestResampling:
                 if both.any():
                     shares.append(np.mean(labels[i, both] == labels[j, both]))
         shares = np.array(shares)
-        found = _agreement(labels)
+        found = _distribution(labels)
         grid = np.arange(101) / 100
         assert_allclose(found.cdf, [(shares <= x + 1e-9).mean() for x in grid])
         assert_allclose(found.area, 1 - shares.mean())

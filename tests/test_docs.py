@@ -70,11 +70,11 @@ def page_of(method):
     return next((name for name, text in METHOD_PAGES.items() if f"\n{method}(n_clusters" in text), None)
 
 
-def test_the_reference_has_every_room():
+def test_the_reference_has_every_subpackage():
     listed = re.findall(
         r"^   consilience\.(\w+)$", (DOCS / "api" / "index.rst").read_text(), flags=re.MULTILINE
     )
-    assert set(listed) == {*consilience._ROOMS, "dask"}
+    assert set(listed) == {*consilience._SUBPACKAGES, "dask"}
 
 
 def test_files_that_the_readme_links_to_are_there():

@@ -115,7 +115,7 @@ class TestFuse:
         assert fusion.method == "DAL"
         assert "other numbers of clusters" in fusion.reason
         assert adjusted_rand_score(truth, fusion.labels) > 0.9
-        monkeypatch.setattr(module, "_MARGIN", 1e-9)
+        monkeypatch.setattr(module, "_LEAD", 1e-9)
         best = fuse(base, 3, random_state=0)
         assert best.method == best.candidates[0].name
 
@@ -441,9 +441,9 @@ class TestFuseViews:
         for i in range(len(truth)):
             votes = np.zeros(3)
             for v, view in enumerate(neighbours.by_view):
-                for look in view.looks if observed[i, v] else ():
-                    row = look.neighbours.graph[[int(np.searchsorted(view.rows, i))]].toarray().ravel()
-                    votes += np.bincount(truth[view.rows], row, 3) / row.sum() / len(view.looks)
+                for scaled in view.by_scaling if observed[i, v] else ():
+                    row = scaled.neighbours.graph[[int(np.searchsorted(view.rows, i))]].toarray().ravel()
+                    votes += np.bincount(truth[view.rows], row, 3) / row.sum() / len(view.by_scaling)
             expected.append(votes.argmax())
         assert_array_equal(neighbours.vote(truth), expected)
 
@@ -480,12 +480,12 @@ class TestFuseViews:
         with pytest.raises(ValueError, match=r"there was no view 'taste' .* Hint: the views are 'size'"):
             fusion.predict({"taste": views["colour"][new]})
 
-    def test_wide_views_are_looked_at_in_two_ways(self):
+    def test_wide_views_are_scaled_in_two_ways(self):
         rng = np.random.default_rng(0)
         wide, narrow, text = rng.normal(5, 2, (30, 12)), rng.normal(size=(30, 4)), sp.csr_array(np.eye(30))
         found = ViewNeighbours().fit(check_views([wide, narrow, text])).by_view
-        assert [len(view.looks) for view in found] == [2, 1, 1]
-        standard, directions = (look.scaling.transform(wide) for look in found[0].looks)
+        assert [len(view.by_scaling) for view in found] == [2, 1, 1]
+        standard, directions = (scaled.scaling.transform(wide) for scaled in found[0].by_scaling)
         assert_allclose(standard, (wide - wide.mean(axis=0)) / wide.std(axis=0))
         assert_allclose(directions, wide / np.linalg.norm(wide, axis=1, keepdims=True))
         assert fuse_views([wide, narrow], 2, n_partitions=3, random_state=0).partitions.n_partitions == 6
@@ -564,7 +564,7 @@ class TestCompare:
             compare(base, 3, n_resamples=-1)
 
 
-def test_names_at_the_door():
+def test_names_of_the_package():
     assert consilience.fuse is fuse
     assert consilience.fusion.fuse is fuse
 

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consilience import Partitions, compare, consensus, diagnostics, fuse, metrics
+from consilience.diagnostics.posterior import gather_evidence
 from tests.instances import INSTANCES
 from tests.planted import planted
 
@@ -113,7 +114,7 @@ class TestFuse:
 # --- functions of a table, or of a table and a consensus ----------------------------------------------------
 
 # What takes neither a table nor a table and labels.
-OTHER = {"cluster_flow", "predict_confidence", "predict_labels", "resample_n_clusters"}
+OTHER = {"cluster_flow", "resample_n_clusters"}
 OF_TWO_LABELINGS = {
     name for name in metrics.__all__ if "labels_true" in inspect.signature(getattr(metrics, name)).parameters
 }
@@ -153,10 +154,11 @@ def tables(many):
 
 
 class TestFunctionsOfCountedRows:
-    @pytest.mark.parametrize("name", functions(diagnostics))
-    def test_diagnostics(self, tables, name):
+    @pytest.mark.parametrize(
+        "function", [*(getattr(diagnostics, name) for name in functions(diagnostics)), gather_evidence]
+    )
+    def test_diagnostics(self, tables, function):
         repeated, labels, counted, per_row = tables
-        function = getattr(diagnostics, name)
         parameters = inspect.signature(function).parameters
         more = {key: value for key, value in (("random_state", 0), ("max_cells", 10)) if key in parameters}
         wants_labels = "labels" in parameters

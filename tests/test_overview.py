@@ -10,12 +10,12 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from consilience import Partitions
 from consilience.diagnostics import (
-    base_agreement,
     cluster_flow,
     consensus_distribution,
     consensus_map,
     membership,
     missing_patterns,
+    pairwise_agreement,
     resample_n_clusters,
     support,
 )
@@ -59,7 +59,7 @@ class TestConsensusMap:
         base, labels = noisy
         found = consensus_map(read(base), labels)
         place = plain_order(labels, support(read(base), labels).item_consensus)
-        assert_allclose(found.agreement, read(base).coassociation()[np.ix_(place, place)])
+        assert_allclose(found.coassociation, read(base).coassociation()[np.ix_(place, place)])
         assert_array_equal(found.cluster, labels[place])
         assert_array_equal(found.size, np.ones(len(place)))
 
@@ -79,7 +79,7 @@ class TestConsensusMap:
                 expected = sum(agreeing[pair] for pair in pairs) / seen if seen else np.nan
                 if g == h and len(mine) == 1:
                     expected = 1.0 if (base[mine] >= 0).any() else np.nan
-                assert_allclose(found.agreement[g, h], expected, atol=1e-12)
+                assert_allclose(found.coassociation[g, h], expected, atol=1e-12)
 
     @pytest.mark.parametrize("max_cells", [1, 4, 5, 11, 57])
     def test_cells_follow_the_sizes_of_the_clusters(self, max_cells):
@@ -100,7 +100,7 @@ class TestConsensusMap:
 
     def test_a_pair_that_no_base_saw_is_not_a_number(self):
         found = consensus_map(read(np.array([[0, -1], [-1, 0], [1, 1]])), [0, 0, 1])
-        assert_array_equal(np.isnan(found.agreement), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+        assert_array_equal(np.isnan(found.coassociation), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
 
     def test_noise_that_is_a_cluster_for_each_instance_stays_small(self):
         labels = np.arange(20_000) % 5
@@ -164,12 +164,12 @@ class TestMissingPatterns:
         assert_array_equal(missing_patterns(read(base[::-1].copy())).seen, found.seen)
 
 
-class TestBaseAgreement:
+class TestPairwiseAgreement:
     def test_is_the_adjusted_mutual_information_on_shared_instances(self):
         base = planted(300, 4, 3, noise=0.2, missing=0.4, seed=1)[1]
         base[:150, 3] = -1
         base[150:, 2] = -1
-        names, found = base_agreement(read(dict(zip("abcd", base.T, strict=True))))
+        names, found = pairwise_agreement(read(dict(zip("abcd", base.T, strict=True))))
         assert names == ("a", "b", "c", "d")
         for i in range(4):
             for j in range(4):
@@ -272,13 +272,13 @@ class TestAllTables:
             [function(read(b), labels, max_cells=9) for b in (base, renamed)]
             for function in (consensus_map, membership)
         )
-        assert_allclose(maps[0].agreement, maps[1].agreement)
+        assert_allclose(maps[0].coassociation, maps[1].coassociation)
         assert_allclose(members[0].support, members[1].support)
         assert_allclose(consensus_distribution(read(base)).cdf, consensus_distribution(read(renamed)).cdf)
 
     def test_one_instance(self):
         table = read(np.array([[0, 1]]))
-        assert_array_equal(consensus_map(table, [0]).agreement, [[1.0]])
+        assert_array_equal(consensus_map(table, [0]).coassociation, [[1.0]])
         assert_array_equal(membership(table, [0]).support, [[0.0]])
 
     @pytest.mark.parametrize("function", [consensus_map, membership])

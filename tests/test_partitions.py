@@ -1,4 +1,4 @@
-"""The labels door: every kind of table gives the same codes, and every bad one a sentence that helps."""
+"""Labels as input: every kind of table gives the same codes, and every bad one a sentence that helps."""
 
 import datetime as dt
 import re

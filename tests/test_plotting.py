@@ -19,13 +19,13 @@ from sklearn.datasets import make_blobs
 from consilience import BCE, PCE, Fusion, Partitions, fuse, plotting
 from consilience.datasets import load_digits
 from consilience.diagnostics import (
-    base_agreement,
     choose_n_clusters,
     cluster_flow,
     consensus_distribution,
     consensus_map,
     membership,
     missing_patterns,
+    pairwise_agreement,
     resample_n_clusters,
 )
 from consilience.generate import base_partitions
@@ -188,7 +188,7 @@ class TestHeatMaps:
         ax = plot_consensus(fusion, max_cells=50)
         found = consensus_map(fusion.partitions, fusion.labels, max_cells=50)
         shown = ax.images[0].get_array()
-        assert_allclose(shown.filled(np.nan), found.agreement)
+        assert_allclose(shown.filled(np.nan), found.coassociation)
         assert ax.get_xlabel() == "297 instances in 50 cells, sorted by cluster"
         strip = ax.child_axes[0]
         assert_array_equal([bar.get_height() for bar in strip.patches], np.bincount(found.cluster))
@@ -206,7 +206,7 @@ class TestHeatMaps:
         assert_allclose(ax.images[0].get_array(), found.support)
 
     def test_base_agreement_in_an_order_that_its_names_follow(self, fusion):
-        names, table = base_agreement(fusion.partitions)
+        names, table = pairwise_agreement(fusion.partitions)
         for result in (fusion, fusion.partitions):
             ax = plot_base_agreement(result)
             rows = [names.index(name) for name in texts(ax.get_yticklabels())]

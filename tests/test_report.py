@@ -69,7 +69,7 @@ class TestNumbers:
 
     def test_the_table(self, fusion, summary):
         table, codes = summary["tables"][0], fusion.partitions.codes
-        assert table["n_instances"], table["n_bases"] == codes.shape
+        assert (table["n_instances"], table["n_bases"]) == codes.shape
         assert table["n_distinct"] == len({tuple(row) for row in codes.tolist()})
         assert table["n_labels"] == (codes >= 0).sum()
         assert table["missing_share"] == pytest.approx((codes < 0).mean())
@@ -125,7 +125,7 @@ class TestNumbers:
     def test_many_base_clusterings_are_shown_as_means_of_a_few(self, monkeypatch):
         monkeypatch.setattr(module, "_MOST_BASES", 3)
         fusion = noisy(n=80, m=7)
-        exact = consilience.diagnostics.base_agreement(fusion.partitions).agreement
+        exact = consilience.diagnostics.pairwise_agreement(fusion.partitions).agreement
         cells = summarize(fusion)["tables"][0]["agreement"]
         assert sorted(j for cell in cells["bases"] for j in cell) == list(range(7))
         for i, rows in enumerate(cells["bases"]):

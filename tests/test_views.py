@@ -1,4 +1,4 @@
-"""The views door: what is read, how rows are matched, what counts as absent, and every refusal."""
+"""Views as input: what is read, how rows are matched, what counts as absent, and every refusal."""
 
 import numpy as np
 import pandas as pd

@@ -20,7 +20,7 @@ _HOME = {
     "fuse": "fusion",
     "fuse_views": "fusion",
 }
-_ROOMS = (
+_SUBPACKAGES = (
     "bench",
     "consensus",
     "dask",
@@ -44,11 +44,11 @@ def __getattr__(name: str) -> Any:
         return __dir__()
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name in _ROOMS:
+    if name in _SUBPACKAGES:
         return import_module(f"{__name__}.{name}")
     return method(name, *(f"{__name__}.{subpackage}" for subpackage in SUBPACKAGES))
 
 
 def __dir__() -> list[str]:
     names = [cls.__name__ for subpackage in SUBPACKAGES for cls in methods(f"{__name__}.{subpackage}")]
-    return sorted([*names, *_HOME, *_ROOMS, "__version__"])
+    return sorted([*names, *_HOME, *_SUBPACKAGES, "__version__"])

@@ -1,6 +1,6 @@
 """Any kind of label table, read column by column: from the user's own labels to codes.
 
-What the labels door (`consilience.partitions`) needs to take arrays, nested lists, frames, series and
+What `consilience.partitions` needs to take arrays, nested lists, frames, series and
 mappings alike, and to say what is wrong with them.
 """
 

@@ -1,7 +1,8 @@
 """How well two partitions agree, and how well a partition agrees with the evidence it came from.
 
 Every score reads one contingency table, kept as its non-empty cells, so the cost is one pass over the
-instances and then follows the number of clusters.
+instances and then follows the number of clusters. The adjusted Rand index is scikit-learn's:
+:func:`sklearn.metrics.adjusted_rand_score`.
 """
 
 from collections.abc import Callable
@@ -20,11 +21,10 @@ from consilience._sklearn import Interval, StrOptions, check_parameter
 from consilience._values import is_missing
 
 __all__ = [
-    "accuracy_score",
-    "adjusted_rand_score",
     "base_agreement",
     "base_diversity",
     "ensemble_agreement",
+    "matched_accuracy_score",
     "normalized_mutual_info_score",
     "pair_f_score",
     "purity_score",
@@ -44,7 +44,7 @@ _NORMALIZERS: dict[str, Callable[[float, float], float]] = {
 # Scores against known classes
 
 
-def accuracy_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+def matched_accuracy_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Share of instances that are right when clusters are matched to classes as well as possible.
 
     Each cluster is matched to at most one class and each class to at most one cluster (the Hungarian
@@ -53,10 +53,10 @@ def accuracy_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
+    labels_true : array-like of shape (n_instances,)
         Known classes: integers, strings, or floats used as labels. A negative number is a label like
         any other.
-    labels_pred : array-like of shape (n,)
+    labels_pred : array-like of shape (n_instances,)
         Clusters found.
 
     Returns
@@ -66,10 +66,10 @@ def accuracy_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from consilience.metrics import accuracy_score
-    >>> accuracy_score(["ant", "ant", "bee", "bee"], [1, 1, 0, 0])
+    >>> from consilience.metrics import matched_accuracy_score
+    >>> matched_accuracy_score(["ant", "ant", "bee", "bee"], [1, 1, 0, 0])
     1.0
-    >>> accuracy_score(["ant", "ant", "bee", "bee"], [0, 1, 2, 2])
+    >>> matched_accuracy_score(["ant", "ant", "bee", "bee"], [0, 1, 2, 2])
     0.75
     """
     table = _compare(labels_true, labels_pred)
@@ -88,7 +88,7 @@ def normalized_mutual_info_score(
 
     Parameters
     ----------
-    labels_true, labels_pred : array-like of shape (n,)
+    labels_true, labels_pred : array-like of shape (n_instances,)
         The two partitions: integers, strings, or floats used as labels. A negative number is a label
         like any other.
     normalization : {"max", "sqrt", "arithmetic", "min"}
@@ -132,9 +132,9 @@ def purity_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
+    labels_true : array-like of shape (n_instances,)
         Known classes: integers, strings, or floats used as labels.
-    labels_pred : array-like of shape (n,)
+    labels_pred : array-like of shape (n_instances,)
         Clusters found.
 
     Returns
@@ -154,39 +154,6 @@ def purity_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     return float(most_frequent.sum() / table.counts.sum())
 
 
-def adjusted_rand_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of pairs on which two partitions agree, corrected for chance.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n,)
-        The two partitions: integers, strings, or floats used as labels.
-
-    Returns
-    -------
-    ari : float
-        1 for equal partitions, about 0 for unrelated ones, at least -0.5.
-
-    Notes
-    -----
-    Equal to :func:`sklearn.metrics.adjusted_rand_score`. Pairs are counted in whole numbers.
-
-    Examples
-    --------
-    >>> from consilience.metrics import adjusted_rand_score
-    >>> adjusted_rand_score([0, 0, 1, 1], ["b", "b", "a", "a"])
-    1.0
-    """
-    pairs = _pair_counts(_compare(labels_true, labels_pred))
-    if pairs.only_true == pairs.only_pred == 0:
-        return 1.0
-    agreement = 2 * (pairs.both * pairs.neither - pairs.only_true * pairs.only_pred)
-    expected = (pairs.both + pairs.only_true) * (pairs.only_true + pairs.neither) + (
-        pairs.both + pairs.only_pred
-    ) * (pairs.only_pred + pairs.neither)
-    return agreement / expected
-
-
 def pair_f_score(labels_true: ArrayLike, labels_pred: ArrayLike, *, beta: float = 1.0) -> float:
     """F score over pairs of instances: a pair is positive when both carry the same label.
 
@@ -195,9 +162,9 @@ def pair_f_score(labels_true: ArrayLike, labels_pred: ArrayLike, *, beta: float 
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
+    labels_true : array-like of shape (n_instances,)
         Known classes: integers, strings, or floats used as labels.
-    labels_pred : array-like of shape (n,)
+    labels_pred : array-like of shape (n_instances,)
         Clusters found.
     beta : float, default=1.0
         How many times as much recall matters as precision.
@@ -238,9 +205,9 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
 
     Parameters
     ----------
-    labels : array-like of shape (n,)
+    labels : array-like of shape (n_instances,)
         The partition, one label per instance.
-    base : array-like of int of shape (n, m), or an object with such a table as ``codes``
+    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
         A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
         stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
@@ -275,9 +242,9 @@ def base_agreement(
 
     Parameters
     ----------
-    labels : array-like of shape (n,)
+    labels : array-like of shape (n_instances,)
         The partition, one label per instance.
-    base : array-like of int of shape (n, m), or an object with such a table as ``codes``
+    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
         A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
         stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
@@ -285,7 +252,7 @@ def base_agreement(
 
     Returns
     -------
-    agreement : ndarray of shape (m,)
+    agreement : ndarray of shape (n_partitions,)
         Normalised mutual information of the partition and each base clustering on the instances
         that base clustering saw; nan for one that saw none.
 
@@ -316,7 +283,7 @@ def base_diversity(base: Any, *, normalization: Normalization = "sqrt") -> float
 
     Parameters
     ----------
-    base : array-like of int of shape (n, m), or an object with such a table as ``codes``
+    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
         A column per base clustering; a negative entry is missing.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
@@ -439,7 +406,6 @@ class _PairCounts(NamedTuple):
     both: int
     only_true: int
     only_pred: int
-    neither: int
 
 
 def _compare(labels_true: ArrayLike, labels_pred: ArrayLike) -> _Contingency:
@@ -514,9 +480,9 @@ def _normalized_mutual_info(table: _Contingency, normalization: str) -> float:
         return 0.0
     n = table.counts.sum()
     # A sum of logarithms: the product of two cluster sizes can pass 2**63.
-    surprise = np.log(table.counts) + np.log(n)
-    surprise -= np.log(row_sums[table.rows]) + np.log(column_sums[table.columns])
-    information = float(table.counts @ surprise) / float(n)
+    pointwise = np.log(table.counts) + np.log(n)
+    pointwise -= np.log(row_sums[table.rows]) + np.log(column_sums[table.columns])
+    information = float(table.counts @ pointwise) / float(n)
     ceiling = _NORMALIZERS[normalization](_entropy(row_sums), _entropy(column_sums))
     return min(max(information / ceiling, 0.0), 1.0)
 
@@ -537,7 +503,7 @@ def _pair_counts(table: _Contingency) -> _PairCounts:
     both = int(table.counts @ table.counts) - n
     only_true = int(row_sums @ row_sums) - n - both
     only_pred = int(column_sums @ column_sums) - n - both
-    return _PairCounts(both, only_true, only_pred, n * (n - 1) - both - only_true - only_pred)
+    return _PairCounts(both, only_true, only_pred)
 
 
 def _mean_of_known(values: NDArray[np.float64]) -> float:

@@ -36,7 +36,7 @@ def drop_labels(
 
     Parameters
     ----------
-    labels : array-like or data frame of shape (n, m)
+    labels : array-like or data frame of shape (n_instances, n_partitions)
         A row per instance and a column per base clustering. Missing already: a negative number, NaN,
         None or NA. It is not changed.
     ratio : float in [0, 1)
@@ -65,7 +65,7 @@ def drop_labels(
 
     Returns
     -------
-    labels : ndarray or data frame of shape (n, m)
+    labels : ndarray or data frame of shape (n_instances, n_partitions)
         A new table in which every missing entry reads the same. Integers come back as signed integers
         with -1, floats with NaN, strings and objects as objects with None, a frame as the same kind
         of frame with nulls (an integer column of NumPy type in a pandas frame as floats with NaN, the
@@ -158,7 +158,7 @@ def drop_views(
         - "one_lost": ``round(ratio * n)`` instances lose exactly one view each, and the losses are
           spread evenly over the views. The partial data ratio of APMC [5]_ and the partial example
           ratio of PVC [6]_, where with two views an incomplete instance also keeps exactly one.
-    y : array-like of shape (n,), default=None
+    y : array-like of shape (n_instances,), default=None
         What "stratified", "mar" and "mnar" depend on; the others do not read it.
     n_lost : int, default=None
         For "stratified": how many views an incomplete instance loses. None is half of the views,
@@ -478,7 +478,7 @@ def _write_labels(labels: Any, kept: Mask) -> Any:
             )
         ).to_native()
     table = _as_table(labels)
-    if table.dtype.kind in "bu":  # no room for -1: the next signed type
+    if table.dtype.kind in "bu":  # no place for -1: the next signed type
         signed: Any = np.int64 if table.dtype.itemsize == 8 else np.promote_types(table.dtype, np.int8)
         table = table.astype(signed)
     elif table.dtype.kind not in "if":

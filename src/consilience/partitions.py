@@ -1,7 +1,7 @@
-"""The labels door: a table of base clusterings comes in, clean integer codes come out.
+"""Labels as input: a table of base clusterings comes in, clean integer codes come out.
 
 A row is an instance, a column is a base clustering, and a blank says that this clustering never saw this
-instance. Everything behind the door works on `Partitions`; every data error is raised here.
+instance. Everything after that works on `Partitions`; every data error is raised here.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Partitions:
 
         Parameters
         ----------
-        labels : array of shape (n, m), nested list, frame, or dict or list of series
+        labels : array of shape (n_instances, n_partitions), nested list, frame, or dict or list of series
             Arrays and nested lists have a row per instance. A dict has a column per key; its values are
             1-D arrays of one length, or pandas series or ``{id: label}`` mappings, which are joined by
             id (outer join). A list of pandas series is joined the same way. Labels may be integers,

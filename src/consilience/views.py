@@ -1,4 +1,4 @@
-"""The views door: several tables about the same instances, with rows absent here and there.
+"""Views as input: several tables about the same instances, with rows absent here and there.
 
 Every data error of a multi-view method is raised here, with the view, the row, the column and a hint;
 what comes out is clean arrays and one mask.
@@ -582,7 +582,7 @@ def _is_blank(table: Any) -> bool:
         return False
     try:
         return bool(np.isnan(np.asarray(table, dtype=float)).all())
-    except (TypeError, ValueError):  # not numbers: the door says what is wrong with it
+    except (TypeError, ValueError):  # not numbers: `check_views` says what is wrong with it
         return False
 
 

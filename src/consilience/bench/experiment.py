@@ -52,7 +52,7 @@ class Method:
     """A method with its parameters; `grid` is what a paper searched with the labels in hand."""
 
     name: str  # in the tables
-    # An estimator of the rooms or of sklearn.cluster, "fuse", "base" (the mean base clustering), "best_base".
+    # Of consilience or of sklearn.cluster, or "fuse", "base" (the mean base clustering), "best_base".
     of: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn import cluster as sklearn_cluster
+from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 import consilience
@@ -24,8 +25,7 @@ from consilience.bench.samples import Sample, filled, make_sample, one_hot
 from consilience.bench.store import Row, Store
 from consilience.consensus import LabelMethod
 from consilience.metrics import (
-    accuracy_score,
-    adjusted_rand_score,
+    matched_accuracy_score,
     normalized_mutual_info_score,
     pair_f_score,
     purity_score,
@@ -33,7 +33,7 @@ from consilience.metrics import (
 from consilience.multiview import ViewMethod
 
 METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "ACC": accuracy_score,
+    "ACC": matched_accuracy_score,
     "NMI (max)": lambda y, z: normalized_mutual_info_score(y, z, normalization="max"),
     "NMI (sqrt)": lambda y, z: normalized_mutual_info_score(y, z, normalization="sqrt"),
     "ARI": adjusted_rand_score,
@@ -244,8 +244,8 @@ def _views_of_labels(model: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def _estimator(name: str) -> Any:
-    room = consilience if name in consilience.__all__ else sklearn_cluster
-    return getattr(room, name)()
+    home = consilience if name in consilience.__all__ else sklearn_cluster
+    return getattr(home, name)()
 
 
 def _row(experiment: Experiment, cell: Cell) -> Row:

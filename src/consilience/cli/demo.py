@@ -19,7 +19,7 @@ from consilience.cli import files
 from consilience.cli.results import Told, base_labels, write_fusion
 from consilience.datasets import load_digits
 from consilience.generate import base_partitions
-from consilience.metrics import accuracy_score, normalized_mutual_info_score
+from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
 
 N_BRANCHES = 8
 SHARE = 0.4
@@ -84,7 +84,7 @@ def score(truth: np.ndarray, labels: np.ndarray) -> Score:
     seen = labels >= 0
     truth, labels = truth[seen], labels[seen]
     nmi = normalized_mutual_info_score(truth, labels, normalization="max")
-    return Score(len(np.unique(labels)), int(seen.sum()), accuracy_score(truth, labels), nmi)
+    return Score(len(np.unique(labels)), int(seen.sum()), matched_accuracy_score(truth, labels), nmi)
 
 
 def _outcome(scores: list[Score]) -> str:

@@ -176,7 +176,7 @@ def _as_numbers(labels: list[str]) -> list[Any]:
         numbers = [float(label) for label in labels]
     except ValueError:
         return labels
-    # "007" is a name; 0.37 is no label, which the labels door says better.
+    # "007" is a name; 0.37 is no label, which `Partitions` says better.
     return labels if any(re.match(r"[+-]?0\d", label) for label in labels) else numbers
 
 

@@ -19,14 +19,8 @@ from consilience._methods import About
 from consilience._sklearn import Interval, StrOptions, fit_context, random_source
 from consilience._warnings import warn
 from consilience.core.canonical import Rows
-from consilience.diagnostics import (
-    Evidence,
-    choose_n_clusters,
-    confidence,
-    gather_evidence,
-    predict_confidence,
-    predict_labels,
-)
+from consilience.diagnostics import choose_n_clusters, confidence
+from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_confidence, predict_labels
 from consilience.partitions import Partitions
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory.

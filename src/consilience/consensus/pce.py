@@ -386,7 +386,7 @@ class PCE(LabelMethod):
     ----------
     reliability_ : ndarray of shape (n_instances,)
         The self-paced weight v, 0..1. 0 for an unobserved instance.
-    weights_ : ndarray of shape (n_base,)
+    weights_ : ndarray of shape (n_partitions,)
         The weight alpha of every base clustering in the published objective; they sum to one. Not a measure
         of quality, see Notes.
     imputed_ : table like the input

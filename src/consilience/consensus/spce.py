@@ -285,7 +285,7 @@ class SPCE(LabelMethod):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_base,)
+    weights_ : ndarray of shape (n_partitions,)
         How much each base clustering counts in the fit, 1 / alpha of the paper, scaled to sum to one: the
         nearer to the learned graph, the more. 0 for a column without labels.
     n_components_ : int

@@ -166,7 +166,7 @@ class TRCE(LabelMethod):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_base,)
+    weights_ : ndarray of shape (n_partitions,)
         How much each base clustering counts, scaled to sum to one. 0 for a column without labels.
     pace_ : ndarray of shape (n_instances,)
         How much every instance counts, 0 to 1; 0 for an unobserved instance.

@@ -1,4 +1,4 @@
-"""Leading eigenpairs of symmetric matrices: the one door, with the same answer every time.
+"""Leading eigenpairs of symmetric matrices: the one way to them, with the same answer every time.
 
 ARPACK is not used. Where its space is exhausted (a matrix of low rank, a repeated eigenvalue) it goes on with
 random vectors, and of the versions of SciPy that are supported only the newest let the caller seed them:

@@ -20,7 +20,7 @@ from consilience.dask.consensus import on_blocks
 from consilience.dask.engine import Engine
 from consilience.dask.pce_blocks import Model, Settings, Solution, close, rotate_blocks, solve, start
 from consilience.dask.rows import Kept, RowValues
-from consilience.diagnostics import Evidence
+from consilience.diagnostics.posterior import Evidence
 from consilience.partitions import Partitions
 
 # Blocks add up tables of all pairs of base clusters: 50 MB each at this many.

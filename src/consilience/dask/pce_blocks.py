@@ -49,7 +49,7 @@ from consilience.dask.moments import STEPS, land, leap, moments
 from consilience.dask.moments import Terms as Polynomial
 from consilience.dask.places import locate, rows_of
 from consilience.diagnostics.counts import JointRows
-from consilience.diagnostics.posterior import Evidence, count_tables, dependence_of, shared_surprise
+from consilience.diagnostics.posterior import Evidence, count_tables, dependence_of, shared_log_likelihood
 
 # Limit of steps of an embedding update, as in `consensus.pce`.
 _MAX_STEPS = 100
@@ -500,7 +500,7 @@ def surprise(state: Any, number: int, closing: Closing, evidence: Evidence) -> t
     if not len(state.w):
         return 0.0, 0.0
     y = final_labels(state, closing)
-    return shared_surprise(
+    return shared_log_likelihood(
         evidence, JointRows(state.codes, state.w, y, np.arange(len(y)), len(closing.number))
     )
 

@@ -19,8 +19,7 @@ from consilience.dask.aggregate import RowIndex, Terms, block_rows
 from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
 from consilience.dask.engine import Engine, fetch
 from consilience.dask.pce_blocks import Closing, final_labels
-from consilience.diagnostics import Evidence
-from consilience.diagnostics.posterior import row_confidence
+from consilience.diagnostics.posterior import Evidence, row_confidence
 from consilience.partitions import Partitions
 
 

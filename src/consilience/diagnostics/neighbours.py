@@ -63,8 +63,8 @@ def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
 
     .. math:: s_{ic} = \frac{\sum_j T'(l_{ij}, c)}{\sum_j N'_{jc}}
 
-    is the share of agreement between instance i and the members of cluster c: over all members and all bases
-    j that saw both, how often they have the same label. The prime says that i itself is not counted.
+    is the support of instance i for cluster c: over all members and all bases j that saw both, how often they
+    have the same label. The prime says that i itself is not counted.
 
     Symbols: T(l, c) -> members of base cluster l in cluster c; N_jc -> members of c that base j saw.
     Cost: distinct rows x bases x clusters, no table of pairs of instances.

@@ -33,7 +33,7 @@ _LOW, _HIGH = 10, 90  # places on the grid between which a pair is undecided
 class ConsensusMap(Tabulated):
     """What `consensus_map` returns: a cell is a few instances of one cluster."""
 
-    agreement: np.ndarray  # (cells, cells), NaN where no base saw a pair of them
+    coassociation: np.ndarray  # (cells, cells), NaN where no base saw a pair of them
     cluster: np.ndarray  # consensus cluster of each cell, in increasing order
     size: np.ndarray  # instances of each cell
 
@@ -71,9 +71,9 @@ class MissingPatterns(Tabulated):
 class ConsensusDistribution(Tabulated):
     """What `consensus_distribution` returns."""
 
-    cdf: np.ndarray  # (101,): share of pairs with agreement at most 0, 0.01, ..., 1
-    area: float  # under it: one minus the mean agreement of a pair
-    pac: float  # share of pairs that are undecided: agreement above 0.1 and at most 0.9
+    cdf: np.ndarray  # (101,): share of pairs with co-association at most 0, 0.01, ..., 1
+    area: float  # under it: one minus the mean co-association of a pair
+    pac: float  # share of pairs that are undecided: co-association above 0.1 and at most 0.9
     never_together: float  # share of pairs that no base saw both of; they are in none of the above
     exact: bool  # all pairs were counted, not a sample
 
@@ -82,7 +82,7 @@ class ConsensusDistribution(Tabulated):
         return f"ConsensusDistribution({kind}, area {self.area:.2f}, {self.pac:.1%} undecided)"
 
 
-class BaseAgreement(NamedTuple):
+class PairwiseAgreement(NamedTuple):
     """Names of the base clusterings, and how far every two of them agree."""
 
     names: tuple[str, ...]
@@ -104,7 +104,7 @@ def consensus_map(
 
     .. math:: A_{gh} = \frac{\sum_l T_{gl} T_{hl}}{\sum_j N_{gj} N_{hj}}
 
-    is the share of agreement of two cells: over all pairs of different instances, one from each cell, and all
+    is the co-association of two cells: over all pairs of different instances, one from each cell, and all
     bases that saw both, how often they have the same label. On the diagonal an instance and itself are left
     out of both sums.
 
@@ -126,20 +126,20 @@ def consensus_map(
     Returns
     -------
     map : ConsensusMap
-        ``agreement``, and ``cluster`` and ``size`` of each cell. The agreement of a cell of one instance
-        with itself is 1.
+        ``coassociation``, and ``cluster`` and ``size`` of each cell. That of a cell of one instance with
+        itself is 1.
 
     Examples
     --------
     >>> from consilience import Partitions
     >>> from consilience.diagnostics import consensus_map
     >>> base = Partitions.of([[0, 0], [1, 1], [0, 1], [1, 1]])
-    >>> consensus_map(base, [0, 1, 0, 1]).agreement
+    >>> consensus_map(base, [0, 1, 0, 1]).coassociation
     array([[1. , 0.5, 0. , 0. ],
            [0.5, 1. , 0.5, 0.5],
            [0. , 0.5, 1. , 1. ],
            [0. , 0.5, 1. , 1. ]])
-    >>> consensus_map(base, [0, 1, 0, 1], max_cells=2).agreement
+    >>> consensus_map(base, [0, 1, 0, 1], max_cells=2).coassociation
     array([[0.5 , 0.25],
            [0.25, 1.  ]])
     """
@@ -154,9 +154,9 @@ def consensus_map(
     diagonal = np.diag_indices(len(itself))
     agreeing[diagonal] -= itself
     pairs[diagonal] -= itself
-    agreement = np.divide(agreeing, pairs, out=np.full_like(pairs, np.nan), where=pairs > 0)
-    agreement[alone, alone] = 1.0
-    return ConsensusMap(agreement, cells.cluster, cells.size)
+    found = np.divide(agreeing, pairs, out=np.full_like(pairs, np.nan), where=pairs > 0)
+    found[alone, alone] = 1.0
+    return ConsensusMap(found, cells.cluster, cells.size)
 
 
 def membership(
@@ -164,8 +164,8 @@ def membership(
 ) -> Membership:
     """How much instances support each cluster, ordered by cluster, at the resolution of a picture.
 
-    The support of an instance for a cluster is that of :func:`support`: its share of agreement with the
-    members, 0 where no base saw it together with any.
+    The support of an instance for a cluster is that of :func:`support`: how often it is in one base cluster
+    with the members, 0 where no base saw it together with any.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def missing_patterns(partitions: Partitions, *, max_patterns: int = 20) -> Missi
     return MissingPatterns(partitions.names, seen[first], counts[first], len(counts), partitions.n_seen)
 
 
-def base_agreement(partitions: Partitions) -> BaseAgreement:
+def pairwise_agreement(partitions: Partitions) -> PairwiseAgreement:
     """Adjusted mutual information of every two base clusterings, on the instances that both saw.
 
     NaN where there are none; about 0 where they agree as far as chance would.
@@ -261,14 +261,14 @@ def base_agreement(partitions: Partitions) -> BaseAgreement:
     Examples
     --------
     >>> from consilience import Partitions
-    >>> from consilience.diagnostics import base_agreement
-    >>> names, agreement = base_agreement(Partitions.of([[0, 1, 0], [0, 1, 1], [1, 0, -1]]))
+    >>> from consilience.diagnostics import pairwise_agreement
+    >>> names, agreement = pairwise_agreement(Partitions.of([[0, 1, 0], [0, 1, 1], [1, 0, -1]]))
     >>> agreement
     array([[1., 1., 0.],
            [1., 1., 0.],
            [0., 0., 1.]])
     """
-    return BaseAgreement(partitions.names, pairwise_information(partitions))
+    return PairwiseAgreement(partitions.names, pairwise_information(partitions))
 
 
 def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:
@@ -313,9 +313,9 @@ def consensus_distribution(
 ) -> ConsensusDistribution:
     """How many pairs of instances the base clusterings agree on: distribution, area and undecided share.
 
-    A pair's agreement is the share of the bases that saw both which put them in one cluster. If all bases
-    found the same clusters, each is 0 or 1. The numbers speak of the table and not of a consensus; to compare
-    numbers of clusters, make base clusterings of each number (or use :func:`resample_n_clusters`).
+    The co-association of a pair is the share of the bases that saw both which put them in one cluster. If all
+    bases found the same clusters, each is 0 or 1. The numbers speak of the table and not of a consensus; to
+    compare numbers of clusters, make base clusterings of each number (or use :func:`resample_n_clusters`).
 
     Parameters
     ----------

@@ -67,8 +67,8 @@ def confidence(
     taken out of the counts. If bases err independently, naive Bayes (left) is right. If they repeat each
     other it counts the same opinion many times, and the average overlap of the base clusters with the
     consensus cluster (right) is safer. How much they do is measured: inside a consensus cluster, independent
-    bases have uncorrelated surprises :math:`x_j = -\log P(l_j | z)`. With :math:`\rho` their mean
-    correlation, :math:`\lambda` is the share of the average surprise that the bases have in common,
+    bases have uncorrelated negative log-likelihoods :math:`x_j = -\log P(l_j | z)`. With :math:`\rho` their
+    mean correlation, :math:`\lambda` is the share of their average that the bases have in common,
 
     .. math:: \lambda = \frac{m \rho}{1 + (m - 1) \rho}.
 
@@ -164,33 +164,33 @@ def count_tables(sizes: np.ndarray, together: np.ndarray, offsets: np.ndarray) -
 
 
 def _dependence(evidence: Evidence, rows: JointRows) -> float:
-    r"""lambda from the correlation of the bases' surprises inside consensus clusters.
+    r"""lambda from the correlation of the bases' log-likelihoods inside consensus clusters.
 
     With :math:`x_{ij}` centred per base and cluster, :math:`(\sum_j x_{ij})^2 - \sum_j x_{ij}^2` holds the
     products of all pairs of bases: rho is their sum over the sum of :math:`(m_i - 1) \sum_j x_{ij}^2`, what
     it would be if each base repeated the others.
     """
-    return dependence_of(*shared_surprise(evidence, rows), rows.codes.shape[1])
+    return dependence_of(*shared_log_likelihood(evidence, rows), rows.codes.shape[1])
 
 
 def dependence_of(together: float, apart: float, m: int) -> float:
-    """lambda of m bases from the two sums of `shared_surprise`, each over all instances."""
+    """lambda of m bases from the two sums of `shared_log_likelihood`, each over all instances."""
     rho = min(max(together / apart, 0.0), 1.0) if apart > 0 else 0.0
     return m * rho / (1.0 + (m - 1) * rho)
 
 
-def shared_surprise(evidence: Evidence, rows: JointRows) -> tuple[float, float]:
+def shared_log_likelihood(evidence: Evidence, rows: JointRows) -> tuple[float, float]:
     """Both sums of rho, over these rows: sums over parts of the table add up."""
     if np.count_nonzero(evidence.prior) == 1:
         return 0.0, 0.0  # nothing else to belong to
-    surprise = _log_chance(evidence, leave_out=True)
-    total = np.add.reduceat(evidence.together * surprise, evidence.offsets[:-1], axis=0)
+    log_chance = _log_chance(evidence, leave_out=True)
+    total = np.add.reduceat(evidence.together * log_chance, evidence.offsets[:-1], axis=0)
     mean = total / np.maximum(evidence.seen, 1.0)
-    surprise = surprise - np.repeat(mean, np.diff(evidence.offsets), axis=0)
+    centred = log_chance - np.repeat(mean, np.diff(evidence.offsets), axis=0)
     together, apart = np.zeros(len(rows.codes)), np.zeros(len(rows.codes))
 
     def one(block: slice) -> None:
-        x = _of_own_cluster(surprise, evidence.offsets, rows.codes[block], rows.labels[block])
+        x = _of_own_cluster(centred, evidence.offsets, rows.codes[block], rows.labels[block])
         squares = np.einsum("pj,pj->p", x, x)
         together[block] = x.sum(axis=1) ** 2 - squares
         apart[block] = ((rows.codes[block] >= 0).sum(axis=1) - 1) * squares

@@ -18,7 +18,7 @@ from consilience.core.tables import indicator
 from consilience.diagnostics.counts import Tabulated
 from consilience.generate import base_partitions
 
-_AMBIGUOUS = (0.1, 0.9)  # shares of agreement between which a pair is undecided
+_AMBIGUOUS = (0.1, 0.9)  # co-associations between which a pair is undecided
 _SIGNIFICANT = 0.05
 _LEAST_ENTROPY = 1e-4  # all pairs decided: the logarithm of zero would make any difference infinite
 
@@ -28,13 +28,13 @@ class ResampledCurve(Tabulated):
     """One entry per number of clusters tried."""
 
     k: np.ndarray
-    area: np.ndarray  # under the distribution function of the shares of agreement
+    area: np.ndarray  # under the distribution function of the co-association
     delta_area: np.ndarray  # its relative growth from the k before
     pac: np.ndarray  # share of pairs that are undecided
     entropy: np.ndarray  # mean entropy of a pair, in nats
     rcsi: np.ndarray  # mean log entropy of the null minus log entropy; NaN without a null
     p_value: np.ndarray  # of an entropy this low under the null; NaN without a null
-    cdf: np.ndarray  # (numbers, 101): share of pairs with agreement at most 0, 0.01, ..., 1
+    cdf: np.ndarray  # (numbers, 101): share of pairs with co-association at most 0, 0.01, ..., 1
 
     def __repr__(self) -> str:
         return f"ResampledCurve(k = {self.k[0]} to {self.k[-1]})"
@@ -52,7 +52,7 @@ class ResampledCount(Tabulated):
         return f"ResampledCount(n_clusters={self.n_clusters}, {'' if self.reliable else 'not '}reliable)"
 
 
-class _Agreement(NamedTuple):
+class _Distribution(NamedTuple):
     area: float
     pac: float
     entropy: float
@@ -158,9 +158,9 @@ def resample_n_clusters(
         "max_iter": 100,
     }
 
-    def measure(table: np.ndarray) -> list[_Agreement]:
+    def measure(table: np.ndarray) -> list[_Distribution]:
         return [
-            _agreement(base_partitions(table, int(k), random_state=rng, **options)[rows]) for k in numbers
+            _distribution(base_partitions(table, int(k), random_state=rng, **options)[rows]) for k in numbers
         ]
 
     real = measure(X)
@@ -196,8 +196,8 @@ def _check_numbers(ks: Sequence[int]) -> np.ndarray:
     return np.unique(numbers)
 
 
-def _agreement(labels: np.ndarray) -> _Agreement:
-    """Shares of agreement of all pairs that were seen together at least once."""
+def _distribution(labels: np.ndarray) -> _Distribution:
+    """Co-association of all pairs that were seen together at least once."""
     offsets = np.concatenate([[0], np.cumsum(labels.max(axis=0) + 1)])
     shares = coassociation(indicator(labels, offsets), labels >= 0, normalize="pairs")
     pairs = shares[np.triu_indices(len(shares), 1)]
@@ -207,7 +207,7 @@ def _agreement(labels: np.ndarray) -> _Agreement:
     low, high = np.searchsorted(pairs, _AMBIGUOUS, side="right")
     entropy = -(xlogy(pairs, pairs) + xlogy(1.0 - pairs, 1.0 - pairs)).mean()
     # The area under a distribution function on 0..1 is one minus the mean.
-    return _Agreement(float(1.0 - pairs.mean()), float(high - low) / len(pairs), float(entropy), cdf)
+    return _Distribution(float(1.0 - pairs.mean()), float(high - low) / len(pairs), float(entropy), cdf)
 
 
 def _normal_clouds(X: np.ndarray, n_null: int, rng: np.random.RandomState) -> Iterator[np.ndarray]:

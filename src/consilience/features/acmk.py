@@ -183,9 +183,9 @@ class ACMK(ClusterMixin, BaseEstimator):
     >>> model = ACMK(n_clusters=10, final="spectral", random_state=0).fit(X)
     >>> model.solver_
     'sparse'
-    >>> from consilience.metrics import accuracy_score
-    >>> before = [accuracy_score(y, labels) for labels in model.initial_partitions_.T]
-    >>> bool(accuracy_score(y, model.labels_) > sum(before) / len(before))
+    >>> from consilience.metrics import matched_accuracy_score
+    >>> before = [matched_accuracy_score(y, labels) for labels in model.initial_partitions_.T]
+    >>> bool(matched_accuracy_score(y, model.labels_) > sum(before) / len(before))
     True
     """
 

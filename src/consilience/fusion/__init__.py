@@ -1,4 +1,4 @@
-"""One call over the rooms: partial labels or views in, one clustering that says how sure it is out."""
+"""One call over all methods: partial labels or views in, one clustering that says how sure it is out."""
 
 from consilience.fusion.comparison import Compared, Comparison, compare
 from consilience.fusion.labels import fuse

@@ -16,14 +16,16 @@ _N_NEIGHBOURS = 10
 _WIDE = 10  # columns
 
 
-class _Look(NamedTuple):
+class _Scaled(NamedTuple):
+    """Neighbours in a view after one scaling of its features."""
+
     scaling: Any
     neighbours: Neighbours
 
 
 class _View(NamedTuple):
     rows: np.ndarray  # the instances that the view has
-    looks: list[_Look]  # at its features, in one or two ways
+    by_scaling: list[_Scaled]  # one or two
 
 
 class ViewNeighbours:
@@ -42,11 +44,11 @@ class ViewNeighbours:
         """The neighbours in one view."""
         if v not in self._found:
             rows, features = self._table_.rows(v)
-            looks = []
-            for scaling in scalings_of(features):
-                scaled = scaling.fit_transform(features)
-                looks.append(_Look(scaling, Neighbours(scaled, _N_NEIGHBOURS, 0)))
-            self._found[v] = _View(rows, looks)
+            by_scaling = [
+                _Scaled(scaling, Neighbours(scaling.fit_transform(features), _N_NEIGHBOURS, 0))
+                for scaling in scalings_of(features)
+            ]
+            self._found[v] = _View(rows, by_scaling)
         return self._found[v]
 
     @property
@@ -59,7 +61,7 @@ class ViewNeighbours:
         votes = np.zeros((len(labels), int(labels.max()) + 1))
         for view in self.by_view:
             votes[view.rows] += _shares(
-                [look.neighbours.graph for look in view.looks], labels[view.rows], votes.shape[1]
+                [scaled.neighbours.graph for scaled in view.by_scaling], labels[view.rows], votes.shape[1]
             )
         found = np.where(votes.any(axis=1), votes.argmax(axis=1), labels)
         while len(lost := np.setdiff1d(labels, found)):
@@ -74,7 +76,10 @@ class ViewNeighbours:
             rows = np.flatnonzero(new.observed[:, v])
             if len(rows):
                 features = new.arrays[v][rows]
-                weights = [look.neighbours.weights(look.scaling.transform(features)) for look in view.looks]
+                weights = [
+                    scaled.neighbours.weights(scaled.scaling.transform(features))
+                    for scaled in view.by_scaling
+                ]
                 votes[rows] += _shares(weights, labels[view.rows], votes.shape[1])
         return np.asarray(votes.argmax(axis=1))
 
@@ -95,7 +100,7 @@ def scalings_of(X: Any) -> list[Any]:
 
     Sparse tables are read as counts of terms. Columns of dense ones are standardised, which suits columns of
     different units, and blows up the noise in columns of one unit that hardly vary, such as the bins of a
-    histogram. So wide tables are also looked at by the directions of their rows.
+    histogram. So wide tables are also scaled by rows, which leaves their directions.
     """
     if sp.issparse(X):
         return [TfidfTransformer()]  # rows have length one

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience.fusion.labels import (
@@ -21,7 +22,7 @@ from consilience.fusion.labels import (
     named_method,
 )
 from consilience.fusion.result import Fusion
-from consilience.metrics import adjusted_rand_score, ensemble_agreement
+from consilience.metrics import ensemble_agreement
 from consilience.partitions import Partitions
 
 _SHARE = 0.8  # of the base clusterings, in a resample

@@ -38,7 +38,7 @@ SAMPLE = 5_000
 _SHARE_NEAR, _NEAR = 0.9, 0.25
 # By how much another method must agree better than DAL where they have not. Agreement with base clusterings
 # of other numbers of clusters is a poor guide to small differences, and a good one to a failure.
-_MARGIN = 0.15
+_LEAD = 0.15
 
 
 Progress = Callable[[str, int, int], None]
@@ -139,10 +139,10 @@ def fuse_partitions(
     unobserved: str,
     rng: np.random.RandomState,
     verbose: int,
-    margin: float | None,
+    lead: float | None,
     progress: Progress | None = None,
 ) -> Fusion:
-    """`fuse` on a table that was read; `margin` of None follows from the numbers of base clusters.
+    """`fuse` on a table that was read; `lead` of None follows from the numbers of base clusters.
 
     A row of the table may stand for many instances: the answer then has one label for each row.
     """
@@ -153,8 +153,8 @@ def fuse_partitions(
     k = feasible_clusters(k, known)
     seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
-        margin = margin_of(known, k) if margin is None else margin
-        choice = _choose(known, k, margin, unobserved, seed, verbose, progress)
+        lead = lead_of(known, k) if lead is None else lead
+        choice = _choose(known, k, lead, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
         if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
@@ -178,7 +178,7 @@ def numbered_by_size(labels: Any, counts: np.ndarray | None = None) -> np.ndarra
 def _choose(
     table: Partitions,
     k: int,
-    margin: float,
+    lead: float,
     unobserved: str,
     seed: int,
     verbose: int,
@@ -201,12 +201,12 @@ def _choose(
                 print(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}", file=sys.stderr)
             if progress is not None:
                 progress(f"tried {candidate.name}", len(models), n_steps)
-        best = best_of(list(models), margin)
+        best = best_of(list(models), lead)
         model = _again(table, k, best, unobserved, seed) if sampled else models[best]
         if progress is not None:
             progress(f"merged by {best.name}", n_steps, n_steps)
     ranked = tuple(sorted(models, key=lambda candidate: -candidate.agreement))
-    return Choice(model, best.name, _reason(best, margin, sampled), ranked)
+    return Choice(model, best.name, _reason(best, lead, sampled), ranked)
 
 
 def methods_for(table: Partitions) -> list[str]:
@@ -219,11 +219,11 @@ def methods_for(table: Partitions) -> list[str]:
     ]
 
 
-def best_of(tried: Sequence[Candidate], margin: float) -> Candidate:
-    """The candidate of highest agreement; with a margin, DAL unless that one is better by as much."""
+def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
+    """The candidate of highest agreement; with a lead, DAL unless that one is ahead by as much."""
     best = max(tried, key=lambda candidate: candidate.agreement)
     usual = next(candidate for candidate in tried if candidate.method == "DAL" and not candidate.polished)
-    return usual if margin and best.agreement <= (1.0 + margin) * usual.agreement else best
+    return usual if lead and best.agreement <= (1.0 + lead) * usual.agreement else best
 
 
 def candidates(
@@ -248,20 +248,20 @@ def _polished(table: Partitions, model: Any, unobserved: str) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
 
 
-def _reason(best: Candidate, margin: float, sampled: bool) -> str:
+def _reason(best: Candidate, lead: float, sampled: bool) -> str:
     where = f" on {SAMPLE} instances" if sampled else ""
-    if margin and best.method == "DAL" and not best.polished:
+    if lead and best.method == "DAL" and not best.polished:
         return (
             "The base clusterings have other numbers of clusters, and no other method agrees better with "
-            f"them by {margin:.0%}{where}."
+            f"them by {lead:.0%}{where}."
         )
     return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
 
 
-def margin_of(table: Partitions, k: int) -> float:
-    """None where most base clusterings have about `k` clusters."""
+def lead_of(table: Partitions, k: int) -> float:
+    """How far ahead of DAL another method must be: 0 where most base clusterings have about `k` clusters."""
     near = np.abs(table.n_clusters_per_partition - k) <= _NEAR * k
-    return 0.0 if near.mean() >= _SHARE_NEAR else _MARGIN
+    return 0.0 if near.mean() >= _SHARE_NEAR else _LEAD
 
 
 def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:

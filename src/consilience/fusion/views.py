@@ -153,8 +153,8 @@ def _view_method(method: Any) -> Any:
     """An estimator that takes the views themselves, if `method` is or names one."""
     if isinstance(method, ViewMethod):
         return method
-    rooms = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
-    return rooms[method.lower()]() if isinstance(method, str) and method.lower() in rooms else None
+    known = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
+    return known[method.lower()]() if isinstance(method, str) and method.lower() in known else None
 
 
 def _require_linked(views: Views) -> None:
@@ -188,10 +188,10 @@ def _cluster_views(
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
         seed = int(rng.randint(2**31))
         if isinstance(clusterer, ViewNeighbours):
-            looks = clusterer.in_view(v).looks
+            by_scaling = clusterer.in_view(v).by_scaling
             parts = [
-                graph_partitions(look.neighbours.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
-                for look, m in zip(looks, _split(n_partitions, len(looks)), strict=True)
+                graph_partitions(scaled.neighbours.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
+                for scaled, m in zip(by_scaling, _split(n_partitions, len(by_scaling)), strict=True)
                 if m
             ]
             found = np.column_stack(parts)

@@ -18,7 +18,7 @@ from scipy.spatial.distance import squareform
 from consilience._errors import InputError, InputTypeError
 from consilience._sklearn import Interval, check_parameter
 from consilience._values import counted
-from consilience.diagnostics import base_agreement, cluster_flow, consensus_map, missing_patterns
+from consilience.diagnostics import cluster_flow, consensus_map, missing_patterns, pairwise_agreement
 from consilience.diagnostics.counts import Finding, JointRows, adjusted_information, label_counts, to_plain
 from consilience.fusion import Comparison, Fusion
 from consilience.partitions import Partitions
@@ -251,7 +251,7 @@ def _seen_by_bins(m: int) -> list[list[int]]:
 
 def _agreement(partitions: Partitions, groups: list[str] | None) -> dict[str, Any]:
     """Base by base agreement in an order that puts like beside like; averaged where bases are many."""
-    matrix = base_agreement(partitions).agreement
+    matrix = pairwise_agreement(partitions).agreement
     m = len(matrix)
     pairs = matrix[~np.eye(m, dtype=bool) & ~np.isnan(matrix)]
     mean = float(pairs.mean()) if len(pairs) else None
@@ -395,11 +395,11 @@ def _base_seen(rows: JointRows, offsets: np.ndarray) -> list[list[int]]:
 
 
 def _consensus(fusion: Fusion, cells: int) -> dict[str, Any] | None:
-    """Shares of agreement between cells of the instances ordered by cluster, in percent."""
+    """Co-association of cells of the instances ordered by cluster, in percent."""
     if fusion.n_clusters > _MOST_CLUSTERS:
         return None
     found = consensus_map(fusion.partitions, fusion.labels, max_cells=cells)
-    percent = to_plain((100 * found.agreement).round())
+    percent = to_plain((100 * found.coassociation).round())
     return {
         "agreement": [[None if value is None else int(value) for value in row] for row in percent],
         "cluster": found.cluster.tolist(),

@@ -68,7 +68,7 @@ const COLUMNS = [
   ["why", "text", "Why"],
 ];
 const HINTS = {
-  margin: "Agreement with its own cluster against the next best one; 0.5 is a tie",
+  margin: "Item consensus for its own cluster against the next best one; 0.5 is a tie",
   coverage: "Share of the base clusterings that saw it",
   alternative: "The cluster it supports next",
   why: "Squares: where each base clustering puts it; hatched: no single cluster; empty: not seen",

@@ -1,10 +1,10 @@
 """By how much another method must agree better than DAL before `fuse` takes it: the figures of its page.
 
-    python -m benchmarks.quality_margin    about ten minutes on two cores
+    python -m benchmarks.quality_lead    about ten minutes on two cores
 
 Base clusterings have mixed numbers of clusters: k-means on nine tables of features, two ensembles each, and
 draws of four pools that are not those of `quality_fuse`. Needs the benchmark files (see
-`consilience.datasets.load`). Every method is fitted once; margins only choose between the answers.
+`consilience.datasets.load`). Every method is fitted once; leads only choose between the answers.
 """
 
 import warnings
@@ -17,13 +17,13 @@ from benchmarks.quality_fuse import FEATURES
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import draws
 from consilience import Partitions, datasets
-from consilience.fusion.labels import best_of, candidates, margin_of, methods_for
+from consilience.fusion.labels import best_of, candidates, lead_of, methods_for
 from consilience.generate import base_partitions
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 
 RATIOS = (0.0, 0.5, 0.9)
-MARGINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+LEADS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
 POOLS = ("VS", "SPF", "Semeion", "Caltech20")
 ROWS = 800
 
@@ -45,9 +45,9 @@ def ensembles(ratio):
 
 
 def answers(draw, y, table):
-    """NMI (max) of every candidate; None where no margin applies."""
+    """NMI (max) of every candidate; None where no lead applies."""
     known, k = Partitions.of(table), len(np.unique(y))
-    if not margin_of(known, k):
+    if not lead_of(known, k):
         return None
     quality = {}
     with warnings.catch_warnings():
@@ -67,11 +67,11 @@ def measure():
         for kind, each in found.items():
             row = {"ensembles": f"{len(each)} of {kind}", "missing": f"{ratio:.0%}"}
             row["DAL"] = f"{np.mean([quality[best_of(quality, np.inf)] for quality in each]):.3f}"
-            for margin in MARGINS:
-                taken = [quality[best_of(quality, margin)] for quality in each]
-                row[f"{margin:.0%}"] = f"{np.mean(taken):.3f}"
+            for lead in LEADS:
+                taken = [quality[best_of(quality, lead)] for quality in each]
+                row[f"{lead:.0%}"] = f"{np.mean(taken):.3f}"
             yield row
 
 
 if __name__ == "__main__":
-    show("Margins of fuse, NMI(max)", measure())
+    show("Leads of fuse, NMI(max)", measure())
