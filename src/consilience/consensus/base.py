@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import field
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,9 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._sklearn import fit_context, random_source
 from consilience._warnings import warn
 from consilience.core.canonical import Rows
+from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import (
     Evidence,
     choose_n_clusters,
@@ -31,13 +32,6 @@ from consilience.partitions import Partitions
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory.
 MAX_BASE_CLUSTERS = 10_000
-
-# Constraints of the parameters that all label methods have.
-COMMON_PARAMETERS: dict[str, Any] = {
-    "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    "unobserved": [StrOptions({"error", "noise", "largest"})],
-    "random_state": ["random_state"],
-}
 
 
 class Problem(NamedTuple):
@@ -104,11 +98,13 @@ class Answer:
         return confidence(self.known, self.labels, evidence=self.evidence)
 
 
+@parameters
 class LabelMethod(ClusterMixin, BaseEstimator):
     """Base of estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns.
 
     A method writes its mathematics as a function of :class:`~consilience.core.canonical.Rows`, calls it in
-    ``_solve`` and says in class attributes what it is. If it learns more than labels, ``_learn`` keeps that.
+    ``_solve`` and says in class attributes what it is. Its parameters are annotated names with defaults, see
+    :func:`~consilience.core.parameters.parameters`. If it learns more than labels, ``_learn`` keeps that.
 
     Attributes
     ----------
@@ -136,10 +132,9 @@ class LabelMethod(ClusterMixin, BaseEstimator):
     max_rows: ClassVar[float] = np.inf  # the most distinct label rows that it takes
     max_base_clusters: ClassVar[float] = np.inf  # the most clusters of all base clusterings together
 
-    n_clusters: int | Literal["auto"]
-    unobserved: str
-    random_state: Any
-    n_features_in_: int
+    n_clusters: Count | Literal["auto"] = field(default=8, kw_only=False)
+    unobserved: Literal["error", "noise", "largest"] = "error"
+    random_state: Seed = None
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Any:
         """A result with ``labels``, a cluster from 0 for each of ``problem.rows``.

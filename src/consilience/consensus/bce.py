@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.consensus.kcc import kcc
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares, smooth_profiles
 from consilience.core.tables import cross, scatter
 
@@ -159,6 +158,7 @@ def _update_alpha(alpha: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return alpha
 
 
+@parameters
 class BCE(LabelMethod):
     """Bayesian cluster ensemble: an instance may belong to several clusters, each of its labels to one.
 
@@ -227,32 +227,10 @@ class BCE(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_init: int = 10,
-        unobserved: str = "error",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    n_init: Count = 10
+    max_iter: Count = 300
+    tol: NonNegative = 1e-5
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BCEResult:
         return bce(

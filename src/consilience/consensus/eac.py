@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut, single_linkage
+from consilience.core.parameters import parameters
 
 
 class EACResult(NamedTuple):
@@ -38,6 +38,7 @@ def eac(rows: Rows, n_clusters: int, *, linkage: str) -> EACResult:
     return EACResult(cut(merges, n_clusters), merges)
 
 
+@parameters
 class EAC(LabelMethod):
     """Evidence accumulation: instances that often share a cluster are linked first.
 
@@ -102,23 +103,7 @@ class EAC(LabelMethod):
 
     max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "linkage": [StrOptions({"average", "single"})],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        linkage: str = "average",
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.linkage = linkage
-        self.unobserved = unobserved
-        self.random_state = random_state
+    linkage: Literal["average", "single"] = "average"
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> EACResult:
         return eac(problem.rows, problem.n_clusters, linkage=self.linkage)

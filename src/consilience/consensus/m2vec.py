@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, Literal
+from collections.abc import Callable
+from numbers import Real
+from typing import Annotated, Any
 
 import numpy as np
 
 from consilience._methods import About
 from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.consensus.mvec import MVEC, MVECResult, common_graph, read_views, shares_of_views
 from consilience.core.canonical import Rows
+from consilience.core.parameters import Count, NonNegative, Positive, parameters
 
 
 def m2vec(
@@ -87,6 +88,7 @@ def _restoring(
     return move
 
 
+@parameters
 class M2VEC(LabelMethod):
     """Marginalised multi-view ensemble clustering (experimental): a graph that restores corrupted views.
 
@@ -168,38 +170,12 @@ class M2VEC(LabelMethod):
     )
     max_rows = MVEC.max_rows
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "views": ["array-like", None],
-        "corruption": [Interval(Real, 0, 1, closed="left")],
-        "rank": [Interval(Real, 0, None, closed="left")],
-        "noise": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        views: Sequence[Any] | None = None,
-        corruption: float = 0.5,
-        rank: float = 0.1,
-        noise: float = 1.0,
-        max_iter: int = 400,
-        n_init: int = 20,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.views = views
-        self.corruption = corruption
-        self.rank = rank
-        self.noise = noise
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    views: Annotated[Any, "array-like"] | None = None
+    corruption: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    rank: NonNegative = 0.1
+    noise: Positive = 1.0
+    max_iter: Count = 400
+    n_init: Count = 20
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
         return m2vec(

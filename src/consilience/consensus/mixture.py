@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, NonNegative, Positive, Verbose, parameters
 from consilience.core.profiles import first_profiles, label_shares, sample_rows, smooth_profiles
 from consilience.core.tables import cross, rows_per_block
 
@@ -139,6 +138,7 @@ def _expect(
     return likelihood, sums, mass
 
 
+@parameters
 class MixtureConsensus(LabelMethod):
     """Consensus by a mixture of multinomials: every cluster has a profile of labels in every base clustering.
 
@@ -220,38 +220,12 @@ class MixtureConsensus(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "prior": [Interval(Real, 0, None, closed="neither")],
-        "init": [StrOptions({"random"}), "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        prior: float = 0.1,
-        init: Any = "random",
-        n_init: int = 10,
-        unobserved: str = "error",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.prior = prior
-        self.init = init
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    prior: Positive = 0.1
+    init: Literal["random"] | Annotated[Any, "array-like"] = "random"
+    n_init: Count = 10
+    max_iter: Count = 200
+    tol: NonNegative = 1e-6
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MixtureResult:
         return mixture(

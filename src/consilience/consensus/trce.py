@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.components import clusters_of_graph, component_embedding
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.simplex import project_rows
 from consilience.core.tables import indicator, scatter
 
@@ -136,6 +135,7 @@ def _update_distances(kl: np.ndarray, pace: np.ndarray, w: np.ndarray, scale: np
     return a / a.sum()
 
 
+@parameters
 class TRCE(LabelMethod):
     """Tri-level robust clustering ensemble: a learned graph whose components are the clusters.
 
@@ -220,29 +220,9 @@ class TRCE(LabelMethod):
     # An eigenproblem of rows x rows a step: minutes at the limit.
     max_rows = 3_000
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        gamma: float = 1.0,
-        max_iter: int = 20,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    gamma: Positive = 1.0
+    max_iter: Count = 20
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> TRCEResult:
         return trce(

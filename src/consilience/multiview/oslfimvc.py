@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
 from consilience.core.discretize import fill_empty_clusters, label_sums
 from consilience.core.stiefel import polar_factor
-from consilience.multiview._late import INIT, PRIOR, LateFusion, common_directions, fuse_embeddings
-from consilience.multiview.kernels import KERNEL_OR_EMBEDDING, KERNEL_PARAMETERS, cluster_embedding
+from consilience.multiview._late import LateFusion, common_directions, fuse_embeddings
+from consilience.multiview.kernels import cluster_embedding
 from consilience.multiview.sweeps import Progress
 from consilience.views import Views
 
@@ -174,41 +172,6 @@ class OSLFIMVC(LateFusion):
         "Multimedia, 2021.",
         linear=True,
     )
-
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **KERNEL_PARAMETERS,
-        "kernel": KERNEL_OR_EMBEDDING,
-        "regularization": [Interval(Real, 0, None, closed="left")],
-        "prior": PRIOR,
-        "init": INIT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        regularization: float = 1.0,
-        prior: Any = "imputed",
-        kernel: Any = "rbf",
-        preprocessing: str = "observed",
-        init: str = "aligned",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.regularization = regularization
-        self.prior = prior
-        self.kernel = kernel
-        self.preprocessing = preprocessing
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
 
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> OSLFIMVCResult:
         first = common_directions(bases, self.n_clusters) if self.prior_ is None else self.prior_
