@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import field
+from dataclasses import field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -330,6 +330,15 @@ class LabelMethod(ClusterMixin, BaseEstimator):
                 f"them and takes at most {most}.",
                 hint="use LWGP or DAL, whose cost is linear in them, or fewer or coarser base clusterings.",
             )
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What is the method's own among parameters, which its solver takes; `progress` for `verbose`."""
+        common = {f.name for f in fields(LabelMethod)}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in common}
+        if own.pop("verbose", False):
+            own["progress"] = self._progress
+        return own
 
     def _progress(self, iteration: int, objective: float) -> None:
         print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)

@@ -233,15 +233,7 @@ class BCE(LabelMethod):
     verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BCEResult:
-        return bce(
-            problem.rows,
-            problem.n_clusters,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=self._progress if self.verbose else None,
-        )
+        return bce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: BCEResult, problem: Problem) -> None:
         self.membership_ = problem.per_instance(result.membership[:, problem.order])

@@ -203,14 +203,7 @@ class CESHL(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> CESHLResult:
-        return ceshl(
-            problem.rows,
-            problem.n_clusters,
-            smoothness=self.smoothness,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return ceshl(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: CESHLResult, problem: Problem) -> None:
         self.cluster_weights_ = problem.per_cluster(result.weights)

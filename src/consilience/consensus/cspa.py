@@ -127,7 +127,7 @@ class CSPA(LabelMethod):
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Cut:
         if self.balance == "equal":
             self._check_rows(len(problem.rows.counts), _MAX_ROWS)
-        return cspa(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+        return cspa(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: Cut, problem: Problem) -> None:
         self.partitioner_ = result.partitioner

@@ -147,13 +147,7 @@ class DREC(LabelMethod):
     n_init: Count = 100
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> DRECResult:
-        return drec(
-            problem.rows,
-            problem.n_clusters,
-            regularization=self.regularization,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return drec(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: DRECResult, problem: Problem) -> None:
         self.row_representation_ = result.representation

@@ -106,7 +106,7 @@ class EAC(LabelMethod):
     linkage: Literal["average", "single"] = "average"
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> EACResult:
-        return eac(problem.rows, problem.n_clusters, linkage=self.linkage)
+        return eac(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: EACResult, problem: Problem) -> None:
         self.row_merges_ = result.merges

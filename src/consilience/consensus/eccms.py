@@ -228,14 +228,7 @@ class ECCMS(LabelMethod):
     max_iter: Count = 300
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> ECCMSResult:
-        return eccms(
-            problem.rows,
-            problem.n_clusters,
-            theta=self.theta,
-            alpha=self.alpha,
-            noise=self.noise,
-            max_iter=self.max_iter,
-        )
+        return eccms(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: ECCMSResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity[:, :-1]

@@ -191,14 +191,7 @@ class ECPCS(LabelMethod):
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> ECPCSResult:
         if self.form == "hierarchy":
             self._check_rows(len(problem.rows.counts), _MAX_ROWS)
-        return ecpcs(
-            problem.rows,
-            problem.n_clusters,
-            form=self.form,
-            n_steps=self.n_steps,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return ecpcs(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: ECPCSResult, problem: Problem) -> None:
         clusters = problem.known.canonical.clusters

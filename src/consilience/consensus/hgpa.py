@@ -109,7 +109,7 @@ class HGPA(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Cut:
-        return hgpa(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+        return hgpa(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: Cut, problem: Problem) -> None:
         self.partitioner_ = result.partitioner

@@ -110,7 +110,7 @@ class KC(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> KCResult:
-        return kc(problem.rows, problem.n_clusters, n_init=self.n_init, rng=rng)
+        return kc(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: KCResult, problem: Problem) -> None:
         self.inertia_ = result.inertia

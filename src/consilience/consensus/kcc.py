@@ -173,14 +173,4 @@ class KCC(LabelMethod):
     verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BlockMeans:
-        return kcc(
-            problem.rows,
-            problem.n_clusters,
-            utility=self.utility,
-            normalize=self.normalize,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=self._progress if self.verbose else None,
-        )
+        return kcc(problem.rows, problem.n_clusters, rng=rng, **self._settings)

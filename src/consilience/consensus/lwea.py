@@ -119,7 +119,7 @@ class LWEA(LabelMethod):
     theta: Positive = 0.4
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> LWEAResult:
-        return lwea(problem.rows, problem.n_clusters, theta=self.theta)
+        return lwea(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: LWEAResult, problem: Problem) -> None:
         self.certainty_ = problem.per_cluster(result.certainty)

@@ -127,14 +127,7 @@ class LWGP(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> LWGPResult:
-        return lwgp(
-            problem.rows,
-            problem.n_clusters,
-            theta=self.theta,
-            discretize=self.discretize,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return lwgp(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: LWGPResult, problem: Problem) -> None:
         self.certainty_ = problem.per_cluster(result.certainty)

@@ -227,7 +227,7 @@ class MCLA(LabelMethod):
     n_init: Count = 60
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MCLAResult:
-        return mcla(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+        return mcla(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: MCLAResult, problem: Problem) -> None:
         self.association_ = problem.per_instance(result.association[:, problem.order])

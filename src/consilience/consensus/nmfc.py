@@ -168,14 +168,7 @@ class NMFC(LabelMethod):
     tol: NonNegative = 1e-6
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> NMFCResult:
-        return nmfc(
-            problem.rows,
-            problem.n_clusters,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-        )
+        return nmfc(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: NMFCResult, problem: Problem) -> None:
         shares = result.membership[:, problem.order]

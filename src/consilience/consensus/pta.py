@@ -157,7 +157,7 @@ class PTA(LabelMethod):
     n_steps: Count | Literal["auto"] = "auto"
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> PTAResult:
-        return pta(problem.rows, problem.n_clusters, n_neighbors=self.n_neighbors, n_steps=self.n_steps)
+        return pta(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: PTAResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity

@@ -133,14 +133,7 @@ class PTGP(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> PTGPResult:
-        return ptgp(
-            problem.rows,
-            problem.n_clusters,
-            n_neighbors=self.n_neighbors,
-            n_steps=self.n_steps,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return ptgp(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: PTGPResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity

@@ -200,14 +200,7 @@ class RCE(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> RCEResult:
-        return rce(
-            problem.rows,
-            problem.n_clusters,
-            sparsity=self.sparsity,
-            rank=self.rank,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return rce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: RCEResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity

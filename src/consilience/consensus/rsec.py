@@ -187,15 +187,7 @@ class RSEC(LabelMethod):
     n_init: Count = 20
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> RSECResult:
-        return rsec(
-            problem.rows,
-            problem.n_clusters,
-            rank=self.rank,
-            noise=self.noise,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return rsec(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: RSECResult, problem: Problem) -> None:
         self.row_representation_ = result.representation

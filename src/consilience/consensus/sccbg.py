@@ -255,14 +255,7 @@ class SCCBG(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> SCCBGResult:
-        return sccbg(
-            problem.rows,
-            problem.n_clusters,
-            smoothness=self.smoothness,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return sccbg(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: SCCBGResult, problem: Problem) -> None:
         given = np.argsort(problem.known.canonical.clusters)

@@ -132,12 +132,4 @@ class SEC(LabelMethod):
     verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BlockMeans:
-        return sec(
-            problem.rows,
-            problem.n_clusters,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=self._progress if self.verbose else None,
-        )
+        return sec(problem.rows, problem.n_clusters, rng=rng, **self._settings)

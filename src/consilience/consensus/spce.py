@@ -355,14 +355,7 @@ class SPCE(LabelMethod):
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> SPCEResult:
         rows, c = problem.rows, problem.n_clusters
-        result = spce(
-            rows,
-            c,
-            theta=self.theta,
-            weighting=self.weighting,
-            max_iter=self.max_iter,
-            progress=self._progress if self.verbose else None,
-        )
+        result = spce(rows, c, **self._settings)
         labels = _finish(result, rows, c, rng)
         _warn_giant(rows, labels, c)
         return result._replace(labels=labels)

@@ -225,14 +225,7 @@ class TRCE(LabelMethod):
     n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> TRCEResult:
-        return trce(
-            problem.rows,
-            problem.n_clusters,
-            gamma=self.gamma,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return trce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: TRCEResult, problem: Problem) -> None:
         self.weights_ = problem.per_base(result.weights)
