@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares, smooth_profiles
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cross, scatter
 
 # A first profile is that of the start's members and so many labels more; later ones have this prior.
@@ -44,7 +45,7 @@ def bce(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BCEResult:
     r"""Variational expectation maximisation of a mixed-membership model of the labels.
 
@@ -62,28 +63,25 @@ def bce(
     start = kcc(
         rows, n_clusters, utility="category", normalize=False, n_init=n_init, max_iter=100, tol=1e-6, rng=rng
     ).labels
-    shares = label_shares(codes, offsets, w)
+    shares = label_shares(rows)
     beta = smooth_profiles(cross(codes, offsets, start, w, n_clusters), offsets, _START * shares)
     alpha = np.ones(n_clusters)
     seen = (codes >= 0).sum(axis=1)
     gamma = alpha + seen[:, None] / n_clusters
     n_labels = float(w @ seen)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         gamma = _update_memberships(rows, alpha, beta, gamma)
         sums, bound = _expected_labels(rows, alpha, beta, gamma)
-        objective.append(-bound - _PRIOR * float((shares @ np.log(beta)).sum()))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if iteration and objective[-2] - objective[-1] <= tol * n_labels:
-            converged = True
+        before, now = sweeps.add(-bound - _PRIOR * float((shares @ np.log(beta)).sum()))
+        sweeps.converged = before - now <= tol * n_labels
+        if sweeps.converged:
             break
         beta = smooth_profiles(sums, offsets, _PRIOR * shares)
         alpha = _update_alpha(alpha, w @ (psi(gamma) - psi(gamma.sum(axis=1))[:, None]) / w.sum())
     membership = gamma / gamma.sum(axis=1)[:, None]
     labels = fill_empty_clusters(membership.argmax(axis=1), membership.max(axis=1), n_clusters)
-    return BCEResult(labels, membership, alpha, np.array(objective), iteration + 1, converged)
+    return BCEResult(labels, membership, alpha, *sweeps.outcome)
 
 
 def _update_memberships(rows: Rows, alpha: np.ndarray, beta: np.ndarray, gamma: np.ndarray) -> np.ndarray:

@@ -32,9 +32,8 @@ def eac(rows: Rows, n_clusters: int, *, linkage: str) -> EACResult:
     Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing).
     Cost: rows^2 x bases time, rows^2 memory.
     """
-    alike = np.ones(int(rows.offsets[-1]))
-    similarity = certain_coassociation(rows.codes, rows.counts, rows.offsets, alike)
-    merges = (average_linkage if linkage == "average" else single_linkage)(similarity, rows.counts)
+    link = average_linkage if linkage == "average" else single_linkage
+    merges = link(certain_coassociation(rows), rows.counts)
     return EACResult(cut(merges, n_clusters), merges)
 
 

@@ -60,7 +60,7 @@ def eccms(
     """
     w = rows.weights
     q = certainty(rows, theta)
-    a = _with_own(certain_coassociation(rows.codes, rows.counts, rows.offsets, q, diagonal=None), 1.0)
+    a = _with_own(certain_coassociation(rows, q, diagonal=None), 1.0)
     share = _cautious_share(rows)
     sure = _with_own(np.where(share >= alpha - _ROUNDING, share, 0.0), 0.0)
     inverse, apart = _system(sure, w)

@@ -46,7 +46,7 @@ def hbgf(
     Cost: an eigenproblem of the size of all base clusters, rows x bases x n_clusters, and k-means.
     """
     w = rows.weights
-    h = bipartite_embedding(rows.codes, rows.offsets, w, np.ones(int(rows.offsets[-1])), n_clusters)
+    h = bipartite_embedding(rows, n_clusters)
     labels, unit = cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)
     if balance == "free":
         return HBGFResult(labels, unit, "spectral")

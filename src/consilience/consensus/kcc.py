@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from consilience.core.blockmeans import BlockMeans, Score, block_k_means
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares
+from consilience.core.sweeps import Progress
 
 # The entropy utility would shut out for ever a label that no member of a cluster carries: so many labels of
 # every base are given to every cluster beforehand, in the shares in which that base gives them.
@@ -29,7 +29,7 @@ def kcc(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BlockMeans:
     r"""The partition of highest utility, as a k-means of the stacked labels.
 
@@ -45,14 +45,11 @@ def kcc(
     Symbols: l -> rows.codes (-1 = missing); v -> centres.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
-    codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    shares = label_shares(codes, offsets, w)
+    offsets, shares = rows.offsets, label_shares(rows)
     prior = _PRIOR if utility == "entropy" else 0.0
-    omega = _base_weights(shares, offsets, utility) if normalize else np.ones(codes.shape[1])
+    omega = _base_weights(shares, offsets, utility) if normalize else np.ones(len(offsets) - 1)
     return block_k_means(
-        codes,
-        offsets,
-        w,
+        rows,
         n_clusters,
         lambda v: score(v, offsets, utility, omega, prior * shares),
         prior=prior,

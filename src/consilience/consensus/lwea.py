@@ -36,8 +36,7 @@ def lwea(rows: Rows, n_clusters: int, *, theta: float) -> LWEAResult:
     Cost: rows^2 x bases time, rows^2 memory, and the table of all pairs of base clusters.
     """
     q = certainty(rows, theta)
-    similarity = certain_coassociation(rows.codes, rows.counts, rows.offsets, q)
-    merges = average_linkage(similarity, rows.counts)
+    merges = average_linkage(certain_coassociation(rows, q), rows.counts)
     return LWEAResult(cut(merges, n_clusters), merges, q)
 
 

@@ -45,7 +45,7 @@ def lwgp(
     """
     w = rows.weights
     q = certainty(rows, theta)
-    h = bipartite_embedding(rows.codes, rows.offsets, w, q, n_clusters)
+    h = bipartite_embedding(rows, n_clusters, q)
     labels, unit = cut_embedding(h, w, n_clusters, discretize=discretize, n_init=n_init, rng=rng)
     return LWGPResult(labels, unit, q)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ from consilience.core.parameters import Count, NonNegative, Positive, Verbose, p
 from consilience.core.simplex import minimize_quadratic
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import polar_factor, power_iteration
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cluster_sizes, contingency, mirror, rows_per_block, scatter
 from consilience.partitions import MISSING, Partitions
 
@@ -58,7 +59,7 @@ def pce(
     tol: float,
     rng: np.random.RandomState,
     starts: Sequence[int] | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> PCEResult:
     r"""Consensus embedding, imputation, reliability and base weights by block coordinate descent.
 
@@ -91,9 +92,8 @@ def pce(
     table = align_bases(moments, sums, offsets, alpha, diversity)
 
     lam, growths_left = None, N_GROWTHS if self_paced else 0
-    objective: list[float] = []
-    certified, converged = True, False
-    for iteration in range(max_iter):
+    certified, sweeps = True, Sweeps(max_iter, progress)
+    for _ in sweeps:
         s, loss = residuals(codes, offsets, table, alpha, h, diversity)
         if lam is None:
             lam = _start_age(loss, w) if self_paced else 0.0
@@ -108,17 +108,15 @@ def pce(
         if joint:
             rotation = rotate(h, w, y, n_clusters)
             y, moved, fit = assign(h, rotation, w, y)
-        objective.append(
+        sweeps.add(
             energy
             + quadratic(moments, sums, offsets, table, alpha, diversity)
             - lam * float(w @ v)
             + gamma * (n + n_clusters - 2.0 * fit)
         )
         certified &= is_certified(step.slack)
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if growths_left == 0 and moved <= 0.1 * tol * n and settled(objective, tol):
-            converged = True
+        sweeps.converged = growths_left == 0 and moved <= 0.1 * tol * n and settled(sweeps.objective, tol)
+        if sweeps.converged:
             break
         # Easy instances come first so that they settle the labels; then there is nothing to wait for.
         growths = growths_left if joint and moved < 0.1 * tol * n else min(growths_left, 1)
@@ -128,9 +126,7 @@ def pce(
     if not joint:
         y, rotation, _ = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
     y = fill_empty_clusters(y, (h @ rotation)[np.arange(len(y)), y], n_clusters)
-    return PCEResult(
-        y, h, v, codes, alpha, table, rotation, np.array(objective), iteration + 1, converged, certified
-    )
+    return PCEResult(y, h, v, codes, alpha, table, rotation, *sweeps.outcome, certified)
 
 
 def _start_embedding(rows: Rows, n_clusters: int, init: str) -> np.ndarray:

@@ -66,8 +66,7 @@ def trajectories(
     k = min(auto if n_neighbors == "auto" else n_neighbors, n_rows - 1)
     if not k:
         return np.ones((1, 1))
-    alike = np.ones(int(rows.offsets[-1]))
-    graph = certain_coassociation(rows.codes, rows.counts, rows.offsets, alike, diagonal=0.0)
+    graph = certain_coassociation(rows, diagonal=0.0)
     least = np.partition(graph, n_rows - k, axis=1)[:, n_rows - k]
     graph = np.where(graph >= least[:, None], graph, 0.0)
     graph = np.maximum(graph, graph.T)

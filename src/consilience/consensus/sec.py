@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from consilience._methods import About
@@ -11,6 +9,7 @@ from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
+from consilience.core.sweeps import Progress
 from consilience.core.tables import base_sums, cluster_sizes, gather
 
 
@@ -22,7 +21,7 @@ def sec(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BlockMeans:
     r"""Normalised cut of the votes S = B B^T, B the stacked indicator, by k-means.
 
@@ -45,9 +44,7 @@ def sec(
         return Score(2.0 * v, base_sums(v * v, offsets))
 
     found = block_k_means(
-        codes,
-        offsets,
-        w,
+        rows,
         n_clusters,
         score,
         reach=reach,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -23,6 +22,7 @@ from consilience.core.eigen import leading_eigenpairs
 from consilience.core.laplacian import Embedding, components, embed
 from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, sum_over_bases
 from consilience.core.parameters import Count, Verbose, parameters
+from consilience.core.sweeps import Progress
 from consilience.core.tables import contingency, scatter
 
 # A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.
@@ -55,7 +55,7 @@ def spce(
     theta: float,
     weighting: str,
     max_iter: int,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> SPCEResult:
     r"""Learned co-association, pace of pairs and base weights by block coordinate descent.
 

@@ -14,7 +14,7 @@ from consilience.core.certainty import certain_coassociation
 from consilience.core.components import clusters_of_graph, component_embedding
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.simplex import project_rows
-from consilience.core.tables import indicator, scatter
+from consilience.core.tables import cluster_sizes, indicator, scatter
 
 # Difficulties below this are rounding: all base clusterings agree with the learned graph about the row.
 _EASY = 1e-12
@@ -61,7 +61,7 @@ def trce(
     m = codes.shape[1]
     # A row that few bases saw: those stand for the others.
     share = m / (codes >= 0).sum(axis=1)
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
+    sizes = cluster_sizes(codes, offsets, w)
     marks = indicator(codes, offsets)
     seen = w @ (codes >= 0)
     b = (marks.multiply(1.0 / sizes).tocsr() @ marks.T).toarray() * share[:, None] / m
@@ -87,7 +87,7 @@ def trce(
             f = embedding
         if step and factor == 1.0:
             break
-    alike = certain_coassociation(codes, rows.counts, offsets, np.ones(int(offsets[-1])))
+    alike = certain_coassociation(rows)
     labels, n_components = clusters_of_graph(s, alike, w, n_clusters, n_init=n_init, rng=rng)
     return TRCEResult(labels, n_components, s, pace, 1.0 / a / np.sum(1.0 / a), step + 1)
 

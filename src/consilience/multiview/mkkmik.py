@@ -8,9 +8,9 @@ import numpy as np
 
 from consilience._methods import About
 from consilience.core.kernels import Kernel
+from consilience.core.sweeps import Progress
 from consilience.multiview.kernels import KernelMethod
 from consilience.multiview.mkkm import MKKMResult, mkkm
-from consilience.multiview.sweeps import Progress
 
 
 def mkkmik(
