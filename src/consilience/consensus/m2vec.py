@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from consilience._methods import About
 from consilience._sklearn import Interval
-from consilience.consensus.base import LabelMethod, Problem
-from consilience.consensus.mvec import MVEC, MVECResult, common_graph, read_views, shares_of_views
+from consilience.consensus.base import Problem
+from consilience.consensus.mvec import MVEC, MVECResult, common_graph, shares_of_views
 from consilience.core.canonical import Rows
-from consilience.core.parameters import Count, NonNegative, Positive, parameters
+from consilience.core.parameters import NonNegative, Positive, parameters
 
 
 def m2vec(
     rows: Rows,
-    views: np.ndarray,
     n_clusters: int,
     *,
+    views: np.ndarray,
     corruption: float,
     rank: float,
     noise: float,
@@ -89,7 +89,7 @@ def _restoring(
 
 
 @parameters
-class M2VEC(LabelMethod):
+class M2VEC(MVEC):
     """Marginalised multi-view ensemble clustering (experimental): a graph that restores corrupted views.
 
     As :class:`MVEC`, but what every view gives is not its co-association but the map that best restores it
@@ -168,28 +168,10 @@ class M2VEC(LabelMethod):
         paper="Tao, Liu, Li, Ding, Fu: Marginalized Multiview Ensemble Clustering. IEEE TNNLS, 2020.",
         experimental=True,
     )
-    max_rows = MVEC.max_rows
 
-    views: Annotated[Any, "array-like"] | None = None
     corruption: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
     rank: NonNegative = 0.1
     noise: Positive = 1.0
-    max_iter: Count = 400
-    n_init: Count = 20
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
-        return m2vec(
-            problem.rows,
-            read_views(self.views, problem),
-            problem.n_clusters,
-            corruption=self.corruption,
-            rank=self.rank,
-            noise=self.noise,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
-
-    def _learn(self, result: MVECResult, problem: Problem) -> None:
-        self.row_graph_ = result.graph
-        self.n_views_ = len(result.errors)
+        return m2vec(problem.rows, problem.n_clusters, rng=rng, **self._read(problem))

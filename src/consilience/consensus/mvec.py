@@ -39,9 +39,9 @@ class MVECResult(NamedTuple):
 
 def mvec(
     rows: Rows,
-    views: np.ndarray,
     n_clusters: int,
     *,
+    views: np.ndarray,
     rank: float,
     noise: float,
     max_iter: int,
@@ -250,16 +250,11 @@ class MVEC(LabelMethod):
     n_init: Count = 20
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
-        return mvec(
-            problem.rows,
-            read_views(self.views, problem),
-            problem.n_clusters,
-            rank=self.rank,
-            noise=self.noise,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return mvec(problem.rows, problem.n_clusters, rng=rng, **self._read(problem))
+
+    def _read(self, problem: Problem) -> dict[str, Any]:
+        """What the solver takes, with views by number."""
+        return self._settings | {"views": read_views(self.views, problem)}
 
     def _learn(self, result: MVECResult, problem: Problem) -> None:
         self.row_graph_ = result.graph

@@ -38,6 +38,11 @@ class LateFusion(KernelMethod):
         """Only the weights of multiple kernel k-means are that sensitive."""
         return isinstance(self.prior, str) and self.prior == "mkkm"
 
+    @property
+    def _fusing(self) -> dict[str, Any]:
+        """What every solver of such a method takes."""
+        return {"regularization": self.regularization, "init": self.init, **self._sweeping}
+
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> Any:
         """What is learned from the base embeddings and ``prior_``."""
         raise TypeError(f"{type(self).__name__} does not say how embeddings are merged")

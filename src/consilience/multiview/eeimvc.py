@@ -156,14 +156,7 @@ class EEIMVC(LateFusion):
     )
 
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> Fused:
-        return eeimvc(
-            bases,
-            self.observed_,
-            self.prior_,
-            regularization=self.regularization,
-            init=self.init,
-            **self._sweeping,
-        )
+        return eeimvc(bases, self.observed_, self.prior_, **self._fusing)
 
     def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[Fused, list[np.ndarray]]:
         result, projections = super()._fuse(kernels, rng)

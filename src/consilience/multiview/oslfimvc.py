@@ -63,7 +63,7 @@ def oslfimvc(
         centers = polar_factor(label_sums(t, ones, labels, k))
         return centers[labels]  # Y C
 
-    fused = fuse_embeddings(
+    _, weights, rotations, imputed, t, objective, n_iter, converged = fuse_embeddings(
         bases,
         observed,
         prior,
@@ -74,17 +74,7 @@ def oslfimvc(
         tol=tol,
         progress=progress,
     )
-    return OSLFIMVCResult(
-        labels,
-        centers,
-        fused.consensus,
-        fused.weights,
-        fused.rotations,
-        fused.imputed,
-        fused.objective,
-        fused.n_iter,
-        fused.converged,
-    )
+    return OSLFIMVCResult(labels, centers, t, weights, rotations, imputed, objective, n_iter, converged)
 
 
 class OSLFIMVC(LateFusion):
@@ -176,15 +166,7 @@ class OSLFIMVC(LateFusion):
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> OSLFIMVCResult:
         first = common_directions(bases, self.n_clusters) if self.prior_ is None else self.prior_
         start = cluster_embedding(first, self.n_clusters, n_init=self.n_init, rng=rng)
-        return oslfimvc(
-            bases,
-            self.observed_,
-            self.prior_,
-            polar_factor(start.centers),
-            regularization=self.regularization,
-            init=self.init,
-            **self._sweeping,
-        )
+        return oslfimvc(bases, self.observed_, self.prior_, polar_factor(start.centers), **self._fusing)
 
     def _cluster(self, result: OSLFIMVCResult, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         fit = np.einsum("pd,pd->p", result.embedding, result.centers[result.labels])
