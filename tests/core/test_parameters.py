@@ -32,7 +32,9 @@ class Child(Parent):
 
 def test_constructor():
     parameters = inspect.signature(Child).parameters
-    assert [p.default for p in parameters.values()] == [2, None, 0.4, None, "average", True, None, "rbf", 0]
+    own = ["theta", "tol", "linkage", "refine", "n_jobs", "kernel", "verbose"]
+    assert list(parameters) == ["n_clusters", *own, "random_state"]
+    assert [p.default for p in parameters.values()] == [2, 0.4, None, "average", True, None, "rbf", 0, None]
     assert [name for name, p in parameters.items() if p.kind is not p.KEYWORD_ONLY] == ["n_clusters"]
     model = Child(3, linkage="single")
     assert vars(clone(model)) == vars(model) == model.get_params()

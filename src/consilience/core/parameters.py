@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -27,9 +28,14 @@ def parameters(cls: _Class) -> _Class:
 
     scikit-learn wants a constructor that keeps what it is given, and what is allowed by name for `fit` to
     check. Both follow from annotations such as ``n_init: Count = 10`` or ``linkage: Literal["average",
-    "single"] = "average"``; those of base classes come first.
+    "single"] = "average"``. In the signature, what is particular to a class stands before what it shares.
     """
     dataclass(eq=False, repr=False, kw_only=True)(cls)
+    order = ["self", *(name for base in cls.__mro__ for name in inspect.get_annotations(base))]
+    init = vars(cls)["__init__"]
+    made = inspect.signature(init)
+    shown = sorted(made.parameters.values(), key=lambda p: (p.kind, order.index(p.name)))
+    init.__signature__ = made.replace(parameters=shown)
     hints = typing.get_type_hints(cls, include_extras=True)
     cls._parameter_constraints = {f.name: _allowed(hints[f.name]) for f in fields(cls)}  # type: ignore[attr-defined]
     return cls
