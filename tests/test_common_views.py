@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import check_views, multiview
-from consilience.multiview.base import COMMON_PARAMETERS
+from consilience.core.parameters import Count, NonNegative, parameters
 from tests.instances import INSTANCES
 
 N_CLUSTERS = 3
@@ -286,19 +286,16 @@ class TestPredict:
             model.predict([frames[0].rename(columns={"f0": "g0"}), None])
 
 
+@parameters
 class Plain(multiview.ViewMethod):
     """Clusters by the signs of the first feature; what a new method has to write."""
 
     max_instances, max_views = 40, 2
 
-    def __init__(self, n_clusters=2, *, converges=True, max_iter=7, tol=0.0, random_state=None):
-        self.n_clusters = n_clusters
-        self.converges = converges
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    _parameter_constraints = {"n_clusters": COMMON_PARAMETERS["n_clusters"], "converges": ["boolean"]}  # noqa: RUF012
+    n_clusters: Count = 2
+    converges: bool = True
+    max_iter: Count = 7
+    tol: NonNegative = 0.0
 
     def _solve(self, views, rng):
         labels = (views.arrays[0][:, 0] > 0).astype(int)
@@ -331,11 +328,8 @@ class TestBase:
 
     def test_a_method_that_does_not_say_how_it_is_solved_is_an_error(self):
         with pytest.raises(TypeError, match="Unsolved does not say how it is solved"):
-            Unsolved().fit(self.X)
+            Unsolved(2).fit(self.X)
 
 
 class Unsolved(multiview.ViewMethod):
     """Says nothing."""
-
-    _parameter_constraints = {}  # noqa: RUF012
-    n_clusters, random_state = 2, None

@@ -14,12 +14,12 @@ ROOT = Path(__file__).parent.parent
 TOY = '''
 """The first base clustering, taken for all."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 
 
 class ToyResult(NamedTuple):
@@ -30,12 +30,6 @@ class Toy(LabelMethod):
     """A toy that puts all rows in one cluster but the first ones."""
 
     about = About(use="never", avoid="always", cost="rows", paper="Nobody, 2026.", linear=True)
-    _parameter_constraints = {**COMMON_PARAMETERS}
-
-    def __init__(self, n_clusters: Any = 8, *, unobserved: str = "error", random_state: Any = None) -> None:
-        self.n_clusters = n_clusters
-        self.unobserved = unobserved
-        self.random_state = random_state
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> ToyResult:
         return ToyResult(np.maximum(problem.n_clusters - 1 - np.arange(len(problem.rows.counts)), 0))

@@ -24,7 +24,7 @@ def test_equals_authors_outputs(fixtures_folder):
     q = np.concatenate(model.certainty_)
     assert_allclose(q, given["ECI"], atol=1e-10)
     rows, inverse = distinct_rows(given["base"])
-    s = certain_coassociation(rows.codes, rows.counts, rows.offsets, q)[np.ix_(inverse, inverse)]
+    s = certain_coassociation(rows, q)[np.ix_(inverse, inverse)]
     apart = inverse[:, None] != inverse[None]
     assert_allclose(s[apart], given["LWCA"][apart], atol=1e-7)  # stored in single precision
     exact = plain_coassociation(given["base"], plain_certainty(given["base"], 0.4))

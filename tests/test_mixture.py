@@ -56,7 +56,7 @@ def test_a_step_is_a_plain_step(missing):
     rng = np.random.default_rng(0)
     pi = rng.dirichlet(np.ones(3))
     theta = np.vstack([rng.dirichlet(np.ones(3), size=3).T for _ in range(5)])
-    shares = label_shares(rows.codes, rows.offsets, rows.weights)
+    shares = label_shares(rows)
     one = _maximise(rows, shares, pi, theta, 0.1, 1, 0.0, None)
     r, objective, new_pi, new_theta = plain_step(base, pi, as_dicts(theta, table), 0.1)
     assert_allclose(one.membership[inverse], r, atol=1e-12)

@@ -44,7 +44,7 @@ def test_coassociation_equals_plain_version(missing):
     _, base = planted(150, 6, 4, noise=0.3, missing=missing, seed=1)
     rows, inverse = distinct_rows(base)
     q = plain_certainty(base, 0.4)
-    s = certain_coassociation(rows.codes, rows.counts, rows.offsets, q)
+    s = certain_coassociation(rows, q)
     expected = plain_coassociation(base, q)
     apart = inverse[:, None] != inverse[None]
     assert_allclose(s[np.ix_(inverse, inverse)][apart], expected[apart], atol=1e-12)
@@ -57,7 +57,7 @@ def test_pairs_never_seen_together_are_as_alike_as_the_average():
     offsets, q = np.array([0, 2, 4]), np.array([0.5, 1.0, 0.8, 1.0])
     # Instance pairs in both orders: base 0 has 4 + 1 of 9 together, base 1 as well.
     average = (0.5 * 4 + 1.0 + 0.8 * 4 + 1.0) / 18
-    s = certain_coassociation(codes, np.ones(4), offsets, q)
+    s = certain_coassociation(Rows(codes, offsets, np.ones(4)), q)
     assert_allclose(s[0, 3], 1.5 * (average - average / 3))
     assert_allclose(s[0, 2], 1.5 * (average / 2 - average / 3))  # seen together once, apart
     assert_allclose(s[0, 1], 1.5 * ((0.5 + average) / 2 - average / 3))

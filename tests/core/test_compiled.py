@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import consilience
 from consilience import fuse
 from consilience.core import certainty, compiled, hot, linkage
+from consilience.core.canonical import Rows
 from consilience.core.grouping import group
 from tests.core.tables import OFFSETS, random_codes
 
@@ -64,6 +65,7 @@ def loops():
     links = written(hot.link, left, right, s, ones, ones, **linked)()
     bits = np.packbits(codes >= 0, axis=1, bitorder="little")
     agree = rng.integers(0, 16, (len(left), 1)).astype(np.uint8)
+    rows = Rows(codes, OFFSETS, ones)
     return {
         "gather_sum": written(hot.gather_sum, codes, OFFSETS, table, out=values),
         "scatter_sum": written(hot.scatter_sum, codes, OFFSETS, weights, values, out=table),
@@ -78,7 +80,7 @@ def loops():
         "join": written(hot.join, left, right, s, parent=np.arange(n_rows, dtype=np.int32)),
         "smallest": written(hot.smallest, similarity, weights, out=np.zeros((n_rows, 4), dtype=np.int64)),
         "largest": written(hot.largest, similarity, OFFSETS, out=np.zeros((n_rows, 4), dtype=np.int64)),
-        "certain_coassociation": lambda: [certainty.certain_coassociation(codes, ones, OFFSETS, certainties)],
+        "certain_coassociation": lambda: [certainty.certain_coassociation(rows, certainties)],
         "average_linkage": lambda: [linkage.average_linkage(similarity.copy(), ones)],
         "single_linkage": lambda: [linkage.single_linkage(similarity.copy(), ones)],
     }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import field, fields
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,22 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._sklearn import fit_context, random_source
 from consilience._warnings import warn
 from consilience.core.canonical import Rows
+from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import choose_n_clusters, confidence
 from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_confidence, predict_labels
 from consilience.partitions import Partitions
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory.
 MAX_BASE_CLUSTERS = 10_000
-
-# Constraints of the parameters that all label methods have.
-COMMON_PARAMETERS: dict[str, Any] = {
-    "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    "unobserved": [StrOptions({"error", "noise", "largest"})],
-    "random_state": ["random_state"],
-}
 
 
 class Problem(NamedTuple):
@@ -98,11 +92,13 @@ class Answer:
         return confidence(self.known, self.labels, evidence=self.evidence)
 
 
+@parameters
 class LabelMethod(ClusterMixin, BaseEstimator):
     """Base of estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns.
 
     A method writes its mathematics as a function of :class:`~consilience.core.canonical.Rows`, calls it in
-    ``_solve`` and says in class attributes what it is. If it learns more than labels, ``_learn`` keeps that.
+    ``_solve`` and says in class attributes what it is. Its parameters are annotated names with defaults, see
+    :func:`~consilience.core.parameters.parameters`. If it learns more than labels, ``_learn`` keeps that.
 
     Attributes
     ----------
@@ -130,10 +126,9 @@ class LabelMethod(ClusterMixin, BaseEstimator):
     max_rows: ClassVar[float] = np.inf  # the most distinct label rows that it takes
     max_base_clusters: ClassVar[float] = np.inf  # the most clusters of all base clusterings together
 
-    n_clusters: int | Literal["auto"]
-    unobserved: str
-    random_state: Any
-    n_features_in_: int
+    n_clusters: Count | Literal["auto"] = field(default=8, kw_only=False)
+    unobserved: Literal["error", "noise", "largest"] = "error"
+    random_state: Seed = None
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Any:
         """A result with ``labels``, a cluster from 0 for each of ``problem.rows``.
@@ -329,6 +324,15 @@ class LabelMethod(ClusterMixin, BaseEstimator):
                 f"them and takes at most {most}.",
                 hint="use LWGP or DAL, whose cost is linear in them, or fewer or coarser base clusterings.",
             )
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What is the method's own among parameters, which its solver takes; `progress` for `verbose`."""
+        common = {f.name for f in fields(LabelMethod)}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in common}
+        if own.pop("verbose", False):
+            own["progress"] = self._progress
+        return own
 
     def _progress(self, iteration: int, objective: float) -> None:
         print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)

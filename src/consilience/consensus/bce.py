@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.consensus.kcc import kcc
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares, smooth_profiles
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cross, scatter
 
 # A first profile is that of the start's members and so many labels more; later ones have this prior.
@@ -45,7 +45,7 @@ def bce(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BCEResult:
     r"""Variational expectation maximisation of a mixed-membership model of the labels.
 
@@ -63,28 +63,25 @@ def bce(
     start = kcc(
         rows, n_clusters, utility="category", normalize=False, n_init=n_init, max_iter=100, tol=1e-6, rng=rng
     ).labels
-    shares = label_shares(codes, offsets, w)
+    shares = label_shares(rows)
     beta = smooth_profiles(cross(codes, offsets, start, w, n_clusters), offsets, _START * shares)
     alpha = np.ones(n_clusters)
     seen = (codes >= 0).sum(axis=1)
     gamma = alpha + seen[:, None] / n_clusters
     n_labels = float(w @ seen)
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         gamma = _update_memberships(rows, alpha, beta, gamma)
         sums, bound = _expected_labels(rows, alpha, beta, gamma)
-        objective.append(-bound - _PRIOR * float((shares @ np.log(beta)).sum()))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if iteration and objective[-2] - objective[-1] <= tol * n_labels:
-            converged = True
+        before, now = sweeps.add(-bound - _PRIOR * float((shares @ np.log(beta)).sum()))
+        sweeps.converged = before - now <= tol * n_labels
+        if sweeps.converged:
             break
         beta = smooth_profiles(sums, offsets, _PRIOR * shares)
         alpha = _update_alpha(alpha, w @ (psi(gamma) - psi(gamma.sum(axis=1))[:, None]) / w.sum())
     membership = gamma / gamma.sum(axis=1)[:, None]
     labels = fill_empty_clusters(membership.argmax(axis=1), membership.max(axis=1), n_clusters)
-    return BCEResult(labels, membership, alpha, np.array(objective), iteration + 1, converged)
+    return BCEResult(labels, membership, alpha, *sweeps.outcome)
 
 
 def _update_memberships(rows: Rows, alpha: np.ndarray, beta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -159,6 +156,7 @@ def _update_alpha(alpha: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return alpha
 
 
+@parameters
 class BCE(LabelMethod):
     """Bayesian cluster ensemble: an instance may belong to several clusters, each of its labels to one.
 
@@ -227,43 +225,13 @@ class BCE(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_init: int = 10,
-        unobserved: str = "error",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    n_init: Count = 10
+    max_iter: Count = 300
+    tol: NonNegative = 1e-5
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BCEResult:
-        return bce(
-            problem.rows,
-            problem.n_clusters,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=self._progress if self.verbose else None,
-        )
+        return bce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: BCEResult, problem: Problem) -> None:
         self.membership_ = problem.per_instance(result.membership[:, problem.order])

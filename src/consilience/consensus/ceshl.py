@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
 from consilience.core.components import clusters_of_graph, component_embedding
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.simplex import minimize_in_box
 from consilience.core.tables import contingency, indicator, scatter
 
@@ -117,6 +116,7 @@ def _objective(
     return value, (root * slope).ravel()
 
 
+@parameters
 class CESHL(LabelMethod):
     """Structured hypergraph learning: base clusters lose and gain members until they fall into groups.
 
@@ -198,39 +198,12 @@ class CESHL(LabelMethod):
     max_rows = 3_000
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        smoothness: float = 10.0,
-        max_iter: int = 100,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.smoothness = smoothness
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    smoothness: Positive = 10.0
+    max_iter: Count = 100
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> CESHLResult:
-        return ceshl(
-            problem.rows,
-            problem.n_clusters,
-            smoothness=self.smoothness,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return ceshl(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: CESHLResult, problem: Problem) -> None:
         self.cluster_weights_ = problem.per_cluster(result.weights)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal
-
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
-from consilience.consensus.partitioners import BALANCE, Cut, metis
+from consilience.consensus.base import LabelMethod, Problem
+from consilience.consensus.partitioners import Balance, Cut, metis
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import agreement
 from consilience.core.cuts import cut_embedding
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, parameters
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.tables import cluster_sizes, gather, indicator
 
@@ -58,6 +55,7 @@ def votes_embedding(rows: Rows, width: int) -> np.ndarray:
     return left_singular_vectors(codes, offsets, w / degree, min(width, len(w)))
 
 
+@parameters
 class CSPA(LabelMethod):
     """Cluster-based similarity partitioning: a cut through the graph of votes for pairs of instances.
 
@@ -123,31 +121,13 @@ class CSPA(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "balance": BALANCE,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        balance: str = "free",
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    balance: Balance = "free"
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Cut:
         if self.balance == "equal":
             self._check_rows(len(problem.rows.counts), _MAX_ROWS)
-        return cspa(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+        return cspa(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: Cut, problem: Problem) -> None:
         self.partitioner_ = result.partitioner

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from numbers import Real
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience._sklearn import Interval
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.linkage import average_linkage, cut
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic, scatter
 from consilience.metrics import ensemble_agreement
 
@@ -205,6 +206,7 @@ def significant_cut(merges: np.ndarray, weights: np.ndarray, n_clusters: int, mi
     return kept[labels]
 
 
+@parameters
 class DAL(LabelMethod):
     """Diffused average linkage: what `fuse` takes unless another method agrees clearly better.
 
@@ -275,32 +277,10 @@ class DAL(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "theta": [Interval(Real, 0, None, closed="neither")],
-        "min_share": [Interval(Real, 0, 1, closed="both")],
-        "solver": [StrOptions({"auto", "exact", "scalable"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        theta: float = 0.4,
-        min_share: float = 0.1,
-        solver: str = "auto",
-        unobserved: str = "error",
-        max_iter: int = 30,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.min_share = min_share
-        self.solver = solver
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.random_state = random_state
+    theta: Positive = 0.4
+    min_share: Annotated[float, Interval(Real, 0, 1, closed="both")] = 0.1
+    solver: Literal["auto", "exact", "scalable"] = "auto"
+    max_iter: Count = 30
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> DALResult:
         n_rows = len(problem.rows.counts)

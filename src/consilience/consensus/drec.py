@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.lowrank import angular_affinity
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.tables import indicator
 
 # The authors' program makes exactly so many sweeps.
@@ -78,6 +77,7 @@ def _represent(gram: np.ndarray, regularization: float) -> np.ndarray:
     return vectors @ solution
 
 
+@parameters
 class DREC(LabelMethod):
     """Dense representation ensemble clustering: label rows that the same others explain belong together.
 
@@ -143,35 +143,11 @@ class DREC(LabelMethod):
 
     max_rows = 5_000  # three decompositions of rows x rows: minutes at the limit
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "regularization": [Interval(Real, 0, None, closed="neither")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        regularization: float = 10.0,
-        n_init: int = 100,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.regularization = regularization
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    regularization: Positive = 10.0
+    n_init: Count = 100
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> DRECResult:
-        return drec(
-            problem.rows,
-            problem.n_clusters,
-            regularization=self.regularization,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return drec(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: DRECResult, problem: Problem) -> None:
         self.row_representation_ = result.representation

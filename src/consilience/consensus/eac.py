@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut, single_linkage
+from consilience.core.parameters import parameters
 
 
 class EACResult(NamedTuple):
@@ -32,12 +32,12 @@ def eac(rows: Rows, n_clusters: int, *, linkage: str) -> EACResult:
     Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing).
     Cost: rows^2 x bases time, rows^2 memory.
     """
-    alike = np.ones(int(rows.offsets[-1]))
-    similarity = certain_coassociation(rows.codes, rows.counts, rows.offsets, alike)
-    merges = (average_linkage if linkage == "average" else single_linkage)(similarity, rows.counts)
+    link = average_linkage if linkage == "average" else single_linkage
+    merges = link(certain_coassociation(rows), rows.counts)
     return EACResult(cut(merges, n_clusters), merges)
 
 
+@parameters
 class EAC(LabelMethod):
     """Evidence accumulation: instances that often share a cluster are linked first.
 
@@ -102,26 +102,10 @@ class EAC(LabelMethod):
 
     max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "linkage": [StrOptions({"average", "single"})],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        linkage: str = "average",
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.linkage = linkage
-        self.unobserved = unobserved
-        self.random_state = random_state
+    linkage: Literal["average", "single"] = "average"
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> EACResult:
-        return eac(problem.rows, problem.n_clusters, linkage=self.linkage)
+        return eac(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: EACResult, problem: Problem) -> None:
         self.row_merges_ = result.merges

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from numbers import Real
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from consilience._methods import About
 from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation, certainty
 from consilience.core.coassociation import agreement, coobservation
 from consilience.core.linkage import average_linkage, cut
+from consilience.core.parameters import Count, NonNegative, Positive, parameters
 from consilience.core.tables import indicator
 
 # Relative change at which the authors' program stops.
@@ -59,7 +60,7 @@ def eccms(
     """
     w = rows.weights
     q = certainty(rows, theta)
-    a = _with_own(certain_coassociation(rows.codes, rows.counts, rows.offsets, q, diagonal=None), 1.0)
+    a = _with_own(certain_coassociation(rows, q, diagonal=None), 1.0)
     share = _cautious_share(rows)
     sure = _with_own(np.where(share >= alpha - _ROUNDING, share, 0.0), 0.0)
     inverse, apart = _system(sure, w)
@@ -140,6 +141,7 @@ def _solve(inverse: np.ndarray, apart: np.ndarray, right: np.ndarray, w: np.ndar
     return np.column_stack([found, np.diag(found) + inside])
 
 
+@parameters
 class ECCMS(LabelMethod):
     """Co-association self-enhancement: pairs that nearly all keep together teach the others.
 
@@ -220,42 +222,13 @@ class ECCMS(LabelMethod):
     max_rows = 5_000
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "theta": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, 1, closed="right")],
-        "noise": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        theta: float = 0.4,
-        alpha: float = 0.75,
-        noise: float = 0.01,
-        max_iter: int = 300,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.alpha = alpha
-        self.noise = noise
-        self.max_iter = max_iter
-        self.unobserved = unobserved
-        self.random_state = random_state
+    theta: Positive = 0.4
+    alpha: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.75
+    noise: NonNegative = 0.01
+    max_iter: Count = 300
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> ECCMSResult:
-        return eccms(
-            problem.rows,
-            problem.n_clusters,
-            theta=self.theta,
-            alpha=self.alpha,
-            noise=self.noise,
-            max_iter=self.max_iter,
-        )
+        return eccms(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: ECCMSResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity[:, :-1]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import coobservation
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.linkage import average_linkage, cut
+from consilience.core.parameters import Count, parameters
 from consilience.core.tables import cluster_sizes, elect, gather, jaccard
 from consilience.core.trajectory import trajectory_similarity
 
@@ -109,6 +108,7 @@ def _enhanced_coassociation(rows: Rows, r: np.ndarray) -> np.ndarray:
     return 0.5 * (similarity + similarity.T)
 
 
+@parameters
 class ECPCS(LabelMethod):
     """Propagated cluster similarities: clusters are alike if random walks from them visit the same clusters.
 
@@ -184,41 +184,14 @@ class ECPCS(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "form": [StrOptions({"meta", "hierarchy"})],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        form: str = "meta",
-        n_steps: int = 20,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.form = form
-        self.n_steps = n_steps
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    form: Literal["meta", "hierarchy"] = "meta"
+    n_steps: Count = 20
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> ECPCSResult:
         if self.form == "hierarchy":
             self._check_rows(len(problem.rows.counts), _MAX_ROWS)
-        return ecpcs(
-            problem.rows,
-            problem.n_clusters,
-            form=self.form,
-            n_steps=self.n_steps,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return ecpcs(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: ECPCSResult, problem: Problem) -> None:
         clusters = problem.known.canonical.clusters

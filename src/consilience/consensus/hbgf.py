@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
-from consilience.consensus.partitioners import BALANCE, metis
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.partitioners import Balance, metis
 from consilience.core.canonical import Rows
 from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, parameters
 from consilience.core.tables import indicator
 
 
@@ -47,7 +46,7 @@ def hbgf(
     Cost: an eigenproblem of the size of all base clusters, rows x bases x n_clusters, and k-means.
     """
     w = rows.weights
-    h = bipartite_embedding(rows.codes, rows.offsets, w, np.ones(int(rows.offsets[-1])), n_clusters)
+    h = bipartite_embedding(rows, n_clusters)
     labels, unit = cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)
     if balance == "free":
         return HBGFResult(labels, unit, "spectral")
@@ -57,6 +56,7 @@ def hbgf(
     return HBGFResult(fill_empty_clusters(labels, w, n_clusters), unit, "metis")
 
 
+@parameters
 class HBGF(LabelMethod):
     """Hybrid bipartite graph formulation: a cut through the graph of instances and base clusters.
 
@@ -122,26 +122,8 @@ class HBGF(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "balance": BALANCE,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        balance: str = "free",
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    balance: Balance = "free"
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> HBGFResult:
         return hbgf(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)

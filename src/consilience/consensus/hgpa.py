@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal
-
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
-from consilience.consensus.partitioners import BALANCE, Cut, kahypar
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.partitioners import Balance, Cut, kahypar
 from consilience.core.canonical import Rows
 from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, parameters
 
 
 def hgpa(
@@ -39,10 +36,11 @@ def hgpa(
     w = rows.weights
     if balance == "equal":
         return Cut(fill_empty_clusters(kahypar(rows, n_clusters, rng), w, n_clusters), "kahypar")
-    h = bipartite_embedding(rows.codes, rows.offsets, w, np.ones(int(rows.offsets[-1])), n_clusters)
+    h = bipartite_embedding(rows, n_clusters)
     return Cut(cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)[0], "spectral")
 
 
+@parameters
 class HGPA(LabelMethod):
     """Hypergraph partitioning: every base cluster is an edge, and few edges are to be torn.
 
@@ -107,29 +105,11 @@ class HGPA(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "balance": BALANCE,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        balance: str = "free",
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    balance: Balance = "free"
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Cut:
-        return hgpa(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+        return hgpa(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: Cut, problem: Problem) -> None:
         self.partitioner_ = result.partitioner

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.cuts import weighted_k_means
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, parameters
 from consilience.core.tables import contingency, gather
 
 
@@ -51,6 +50,7 @@ def consensus_points(rows: Rows) -> np.ndarray:
     return gather(rows.codes, rows.offsets, root) / (rows.codes >= 0).sum(axis=1)[:, None]
 
 
+@parameters
 class KC(LabelMethod):
     """k-means on the consensus matrix: instances are alike if they share clusters with the same others.
 
@@ -107,26 +107,10 @@ class KC(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> KCResult:
-        return kc(problem.rows, problem.n_clusters, n_init=self.n_init, rng=rng)
+        return kc(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: KCResult, problem: Problem) -> None:
         self.inertia_ = result.inertia

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
 from consilience.core.canonical import Rows
+from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares
+from consilience.core.sweeps import Progress
 
 # The entropy utility would shut out for ever a label that no member of a cluster carries: so many labels of
 # every base are given to every cluster beforehand, in the shares in which that base gives them.
@@ -30,7 +29,7 @@ def kcc(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BlockMeans:
     r"""The partition of highest utility, as a k-means of the stacked labels.
 
@@ -46,14 +45,11 @@ def kcc(
     Symbols: l -> rows.codes (-1 = missing); v -> centres.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
-    codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    shares = label_shares(codes, offsets, w)
+    offsets, shares = rows.offsets, label_shares(rows)
     prior = _PRIOR if utility == "entropy" else 0.0
-    omega = _base_weights(shares, offsets, utility) if normalize else np.ones(codes.shape[1])
+    omega = _base_weights(shares, offsets, utility) if normalize else np.ones(len(offsets) - 1)
     return block_k_means(
-        codes,
-        offsets,
-        w,
+        rows,
         n_clusters,
         lambda v: score(v, offsets, utility, omega, prior * shares),
         prior=prior,
@@ -87,6 +83,7 @@ def _base_weights(shares: np.ndarray, offsets: np.ndarray, utility: str) -> np.n
     return np.divide(1.0, own, out=np.zeros_like(own), where=(own > 1e-12) & (np.diff(offsets) > 1))
 
 
+@parameters
 class KCC(LabelMethod):
     """k-means based consensus clustering: the clusters from which base labels are best predicted.
 
@@ -165,48 +162,12 @@ class KCC(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "utility": [StrOptions({"category", "entropy", "cosine"})],
-        "normalize": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        utility: str = "category",
-        normalize: bool = False,
-        n_init: int = 30,
-        unobserved: str = "error",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.utility = utility
-        self.normalize = normalize
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    utility: Literal["category", "entropy", "cosine"] = "category"
+    normalize: bool = False
+    n_init: Count = 30
+    max_iter: Count = 100
+    tol: NonNegative = 1e-6
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BlockMeans:
-        return kcc(
-            problem.rows,
-            problem.n_clusters,
-            utility=self.utility,
-            normalize=self.normalize,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=self._progress if self.verbose else None,
-        )
+        return kcc(problem.rows, problem.n_clusters, rng=rng, **self._settings)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation, certainty
 from consilience.core.linkage import average_linkage, cut
+from consilience.core.parameters import Positive, parameters
 
 
 class LWEAResult(NamedTuple):
@@ -37,11 +36,11 @@ def lwea(rows: Rows, n_clusters: int, *, theta: float) -> LWEAResult:
     Cost: rows^2 x bases time, rows^2 memory, and the table of all pairs of base clusters.
     """
     q = certainty(rows, theta)
-    similarity = certain_coassociation(rows.codes, rows.counts, rows.offsets, q)
-    merges = average_linkage(similarity, rows.counts)
+    merges = average_linkage(certain_coassociation(rows, q), rows.counts)
     return LWEAResult(cut(merges, n_clusters), merges, q)
 
 
+@parameters
 class LWEA(LabelMethod):
     """Locally weighted evidence accumulation: a hierarchy of instances by how often they are put together.
 
@@ -116,26 +115,10 @@ class LWEA(LabelMethod):
     max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "theta": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        theta: float = 0.4,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.unobserved = unobserved
-        self.random_state = random_state
+    theta: Positive = 0.4
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> LWEAResult:
-        return lwea(problem.rows, problem.n_clusters, theta=self.theta)
+        return lwea(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: LWEAResult, problem: Problem) -> None:
         self.certainty_ = problem.per_cluster(result.certainty)

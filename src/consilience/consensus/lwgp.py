@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.cuts import bipartite_embedding, cut_embedding
+from consilience.core.parameters import Count, Positive, parameters
 
 
 class LWGPResult(NamedTuple):
@@ -46,11 +45,12 @@ def lwgp(
     """
     w = rows.weights
     q = certainty(rows, theta)
-    h = bipartite_embedding(rows.codes, rows.offsets, w, q, n_clusters)
+    h = bipartite_embedding(rows, n_clusters, q)
     labels, unit = cut_embedding(h, w, n_clusters, discretize=discretize, n_init=n_init, rng=rng)
     return LWGPResult(labels, unit, q)
 
 
+@parameters
 class LWGP(LabelMethod):
     """Locally weighted graph partitioning: a cut through the graph of instances and base clusters.
 
@@ -122,39 +122,12 @@ class LWGP(LabelMethod):
 
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "theta": [Interval(Real, 0, None, closed="neither")],
-        "discretize": [StrOptions({"kmeans", "rotation"})],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        theta: float = 0.4,
-        discretize: str = "kmeans",
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.discretize = discretize
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    theta: Positive = 0.4
+    discretize: Literal["kmeans", "rotation"] = "kmeans"
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> LWGPResult:
-        return lwgp(
-            problem.rows,
-            problem.n_clusters,
-            theta=self.theta,
-            discretize=self.discretize,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return lwgp(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: LWGPResult, problem: Problem) -> None:
         self.certainty_ = problem.per_cluster(result.certainty)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, Literal
+from collections.abc import Callable
+from numbers import Real
+from typing import Annotated
 
 import numpy as np
 
 from consilience._methods import About
 from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
-from consilience.consensus.mvec import MVEC, MVECResult, common_graph, read_views, shares_of_views
+from consilience.consensus.base import Problem
+from consilience.consensus.mvec import MVEC, MVECResult, common_graph, shares_of_views
 from consilience.core.canonical import Rows
+from consilience.core.parameters import NonNegative, Positive, parameters
 
 
 def m2vec(
     rows: Rows,
-    views: np.ndarray,
     n_clusters: int,
     *,
+    views: np.ndarray,
     corruption: float,
     rank: float,
     noise: float,
@@ -87,7 +88,8 @@ def _restoring(
     return move
 
 
-class M2VEC(LabelMethod):
+@parameters
+class M2VEC(MVEC):
     """Marginalised multi-view ensemble clustering (experimental): a graph that restores corrupted views.
 
     As :class:`MVEC`, but what every view gives is not its co-association but the map that best restores it
@@ -166,54 +168,10 @@ class M2VEC(LabelMethod):
         paper="Tao, Liu, Li, Ding, Fu: Marginalized Multiview Ensemble Clustering. IEEE TNNLS, 2020.",
         experimental=True,
     )
-    max_rows = MVEC.max_rows
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "views": ["array-like", None],
-        "corruption": [Interval(Real, 0, 1, closed="left")],
-        "rank": [Interval(Real, 0, None, closed="left")],
-        "noise": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        views: Sequence[Any] | None = None,
-        corruption: float = 0.5,
-        rank: float = 0.1,
-        noise: float = 1.0,
-        max_iter: int = 400,
-        n_init: int = 20,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.views = views
-        self.corruption = corruption
-        self.rank = rank
-        self.noise = noise
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    corruption: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    rank: NonNegative = 0.1
+    noise: Positive = 1.0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
-        return m2vec(
-            problem.rows,
-            read_views(self.views, problem),
-            problem.n_clusters,
-            corruption=self.corruption,
-            rank=self.rank,
-            noise=self.noise,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
-
-    def _learn(self, result: MVECResult, problem: Problem) -> None:
-        self.row_graph_ = result.graph
-        self.n_views_ = len(result.errors)
+        return m2vec(problem.rows, problem.n_clusters, rng=rng, **self._read(problem))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
-from consilience.consensus.partitioners import BALANCE, metis
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.partitioners import Balance, metis
 from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, parameters
 from consilience.core.tables import gather, jaccard
 
 # Ties in the votes of an instance are decided by how similar its base clusters are to all of a meta-cluster;
@@ -148,6 +147,7 @@ def associate(codes: np.ndarray, offsets: np.ndarray, member: np.ndarray) -> np.
     return votes / np.maximum((codes >= 0) @ per_base, 1.0)
 
 
+@parameters
 class MCLA(LabelMethod):
     """Meta-clustering: base clusters that overlap are taken for the same cluster, and instances vote.
 
@@ -223,29 +223,11 @@ class MCLA(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "balance": BALANCE,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        balance: str = "free",
-        n_init: int = 60,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    balance: Balance = "free"
+    n_init: Count = 60
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MCLAResult:
-        return mcla(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
+        return mcla(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: MCLAResult, problem: Problem) -> None:
         self.association_ = problem.per_instance(result.association[:, problem.order])

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, NonNegative, Positive, Verbose, parameters
 from consilience.core.profiles import first_profiles, label_shares, sample_rows, smooth_profiles
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cross, rows_per_block
 
 
@@ -42,7 +41,7 @@ def mixture(
     tol: float,
     rng: np.random.RandomState,
     start: np.ndarray | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> MixtureResult:
     r"""Penalised maximum likelihood of a mixture of multinomials, by expectation maximisation.
 
@@ -60,18 +59,18 @@ def mixture(
     a -> prior.
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
-    codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    shares = label_shares(codes, offsets, w)
+    w = rows.weights
+    shares = label_shares(rows)
     if start is not None:
         pi = np.bincount(start, weights=w, minlength=n_clusters) / w.sum()
-        theta = smooth_profiles(cross(codes, offsets, start, w, n_clusters), offsets, prior * shares)
+        sums = cross(rows.codes, rows.offsets, start, w, n_clusters)
+        theta = smooth_profiles(sums, rows.offsets, prior * shares)
     else:
-        drawn, weights = sample_rows(codes, offsets, w, shares)
-        sample = Rows(codes[drawn], offsets, weights)
+        sample = sample_rows(rows, shares)[1]
 
         def on_sample() -> MixtureResult:
             pi = np.full(n_clusters, 1.0 / n_clusters)
-            theta = first_profiles(sample.codes, weights, offsets, shares, n_clusters, rng)
+            theta = first_profiles(sample, shares, n_clusters, rng)
             return _maximise(sample, shares, pi, theta, prior, max_iter, tol, None)
 
         best = min((on_sample() for _ in range(n_init)), key=lambda found: found.objective[-1])
@@ -87,24 +86,21 @@ def _maximise(
     prior: float,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None,
+    progress: Progress | None,
 ) -> MixtureResult:
     """Expectation maximisation from given proportions and profiles."""
     r = np.empty((len(rows.codes), len(pi)))
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         likelihood, sums, mass = _expect(rows, pi, theta, r)
-        objective.append(-likelihood - prior * float((shares @ np.log(theta)).sum()))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if iteration and objective[-2] - objective[-1] <= tol * abs(objective[-1]):
-            converged = True
+        before, now = sweeps.add(-likelihood - prior * float((shares @ np.log(theta)).sum()))
+        sweeps.converged = before - now <= tol * abs(now)
+        if sweeps.converged:
             break
         pi = mass / mass.sum()
         theta = smooth_profiles(sums, rows.offsets, prior * shares)
     labels = fill_empty_clusters(r.argmax(axis=1), r.max(axis=1), len(pi))
-    return MixtureResult(labels, r, pi, theta, np.array(objective), iteration + 1, converged)
+    return MixtureResult(labels, r, pi, theta, *sweeps.outcome)
 
 
 def _expect(
@@ -139,6 +135,7 @@ def _expect(
     return likelihood, sums, mass
 
 
+@parameters
 class MixtureConsensus(LabelMethod):
     """Consensus by a mixture of multinomials: every cluster has a profile of labels in every base clustering.
 
@@ -220,38 +217,12 @@ class MixtureConsensus(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "prior": [Interval(Real, 0, None, closed="neither")],
-        "init": [StrOptions({"random"}), "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        prior: float = 0.1,
-        init: Any = "random",
-        n_init: int = 10,
-        unobserved: str = "error",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.prior = prior
-        self.init = init
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    prior: Positive = 0.1
+    init: Literal["random"] | Annotated[Any, "array-like"] = "random"
+    n_init: Count = 10
+    max_iter: Count = 200
+    tol: NonNegative = 1e-6
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MixtureResult:
         return mixture(

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import coassociation
 from consilience.core.cuts import cut_embedding
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import shrink_singular_values
+from consilience.core.parameters import Count, NonNegative, Positive, parameters
 from consilience.core.simplex import project_rows
 from consilience.core.tables import indicator
 
@@ -40,9 +39,9 @@ class MVECResult(NamedTuple):
 
 def mvec(
     rows: Rows,
-    views: np.ndarray,
     n_clusters: int,
     *,
+    views: np.ndarray,
     rank: float,
     noise: float,
     max_iter: int,
@@ -161,6 +160,7 @@ def read_views(views: Sequence[Any] | None, problem: Problem) -> np.ndarray:
     return np.array([numbers[view] for view in mine])
 
 
+@parameters
 class MVEC(LabelMethod):
     """Multi-view ensemble clustering (experimental): one low-rank graph near to those of all views.
 
@@ -243,47 +243,18 @@ class MVEC(LabelMethod):
     # Two eigenproblems of rows x rows a step, some hundred steps: minutes at the limit.
     max_rows = 1_000
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "views": ["array-like", None],
-        "rank": [Interval(Real, 0, None, closed="left")],
-        "noise": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        views: Sequence[Any] | None = None,
-        rank: float = 1.0,
-        noise: float = 10.0,
-        max_iter: int = 400,
-        n_init: int = 20,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.views = views
-        self.rank = rank
-        self.noise = noise
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    views: Annotated[Any, "array-like"] | None = None
+    rank: NonNegative = 1.0
+    noise: Positive = 10.0
+    max_iter: Count = 400
+    n_init: Count = 20
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> MVECResult:
-        return mvec(
-            problem.rows,
-            read_views(self.views, problem),
-            problem.n_clusters,
-            rank=self.rank,
-            noise=self.noise,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return mvec(problem.rows, problem.n_clusters, rng=rng, **self._read(problem))
+
+    def _read(self, problem: Problem) -> dict[str, Any]:
+        """What the solver takes, with views by number."""
+        return self._settings | {"views": read_views(self.views, problem)}
 
     def _learn(self, result: MVECResult, problem: Problem) -> None:
         self.row_graph_ = result.graph

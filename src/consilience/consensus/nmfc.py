@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.kc import kc
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
+from consilience.core.parameters import Count, NonNegative, parameters
 from consilience.core.tables import contingency, gather, scatter
 
 # What a start gives to the clusters that a row is not in: zeros would stay for ever.
@@ -95,6 +94,7 @@ def _update_sizes(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Times) -> 
     return s, float(np.einsum("cd,d,dc,c->", gram, s, gram, s) - 2.0 * pull @ s)
 
 
+@parameters
 class NMFC(LabelMethod):
     """Consensus by nonnegative matrix factorisation: soft clusters that rebuild the consensus matrix.
 
@@ -163,39 +163,12 @@ class NMFC(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_init: int = 10,
-        unobserved: str = "error",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_init: Count = 10
+    max_iter: Count = 200
+    tol: NonNegative = 1e-6
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> NMFCResult:
-        return nmfc(
-            problem.rows,
-            problem.n_clusters,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-        )
+        return nmfc(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: NMFCResult, problem: Problem) -> None:
         shares = result.membership[:, problem.order]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._optional import optional_import
-from consilience._sklearn import StrOptions
 from consilience.core.canonical import Rows
 
-BALANCE = [StrOptions({"free", "equal"})]
+Balance = Literal["free", "equal"]
 
 # The partitioners count in 32 bits: all edge weights together must stay below.
 _MOST = 2**30

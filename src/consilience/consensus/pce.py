@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.canonical import Rows
 from consilience.core.completion import complete_labels
 from consilience.core.discretize import assign, fill_empty_clusters, rotate, spectral_rotation
+from consilience.core.parameters import Count, NonNegative, Positive, Verbose, parameters
 from consilience.core.simplex import minimize_quadratic
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import polar_factor, power_iteration
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cluster_sizes, contingency, mirror, rows_per_block, scatter
 from consilience.partitions import MISSING, Partitions
 
@@ -59,7 +59,7 @@ def pce(
     tol: float,
     rng: np.random.RandomState,
     starts: Sequence[int] | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> PCEResult:
     r"""Consensus embedding, imputation, reliability and base weights by block coordinate descent.
 
@@ -92,9 +92,8 @@ def pce(
     table = align_bases(moments, sums, offsets, alpha, diversity)
 
     lam, growths_left = None, N_GROWTHS if self_paced else 0
-    objective: list[float] = []
-    certified, converged = True, False
-    for iteration in range(max_iter):
+    certified, sweeps = True, Sweeps(max_iter, progress)
+    for _ in sweeps:
         s, loss = residuals(codes, offsets, table, alpha, h, diversity)
         if lam is None:
             lam = _start_age(loss, w) if self_paced else 0.0
@@ -109,17 +108,15 @@ def pce(
         if joint:
             rotation = rotate(h, w, y, n_clusters)
             y, moved, fit = assign(h, rotation, w, y)
-        objective.append(
+        sweeps.add(
             energy
             + quadratic(moments, sums, offsets, table, alpha, diversity)
             - lam * float(w @ v)
             + gamma * (n + n_clusters - 2.0 * fit)
         )
         certified &= is_certified(step.slack)
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if growths_left == 0 and moved <= 0.1 * tol * n and settled(objective, tol):
-            converged = True
+        sweeps.converged = growths_left == 0 and moved <= 0.1 * tol * n and settled(sweeps.objective, tol)
+        if sweeps.converged:
             break
         # Easy instances come first so that they settle the labels; then there is nothing to wait for.
         growths = growths_left if joint and moved < 0.1 * tol * n else min(growths_left, 1)
@@ -129,9 +126,7 @@ def pce(
     if not joint:
         y, rotation, _ = spectral_rotation(h, w, n_init=n_init, rng=rng, starts=starts)
     y = fill_empty_clusters(y, (h @ rotation)[np.arange(len(y)), y], n_clusters)
-    return PCEResult(
-        y, h, v, codes, alpha, table, rotation, np.array(objective), iteration + 1, converged, certified
-    )
+    return PCEResult(y, h, v, codes, alpha, table, rotation, *sweeps.outcome, certified)
 
 
 def _start_embedding(rows: Rows, n_clusters: int, init: str) -> np.ndarray:
@@ -339,6 +334,7 @@ def settled(objective: list[float], tol: float) -> bool:
     return len(objective) > 1 and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-1])
 
 
+@parameters
 class PCE(LabelMethod):
     """Partial clustering ensemble: one clustering from base clusterings that each saw only some instances.
 
@@ -453,50 +449,16 @@ class PCE(LabelMethod):
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "init": [StrOptions({"normalized", "coassociation"})],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "self_paced": ["boolean"],
-        "diversity": ["boolean"],
-        "imputation": [StrOptions({"learned", "random"})],
-        "discretize": [StrOptions({"joint", "post"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        init: str = "normalized",
-        gamma: float = 1.0,
-        n_init: int = 10,
-        self_paced: bool = True,
-        diversity: bool = True,
-        imputation: str = "learned",
-        discretize: str = "joint",
-        unobserved: str = "error",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.gamma = gamma
-        self.n_init = n_init
-        self.self_paced = self_paced
-        self.diversity = diversity
-        self.imputation = imputation
-        self.discretize = discretize
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    init: Literal["normalized", "coassociation"] = "normalized"
+    gamma: Positive = 1.0
+    n_init: Count = 10
+    self_paced: bool = True
+    diversity: bool = True
+    imputation: Literal["learned", "random"] = "learned"
+    discretize: Literal["joint", "post"] = "joint"
+    max_iter: Count = 100
+    tol: NonNegative = 1e-3
+    verbose: Verbose = 0
 
     def _prepare(self, known: Partitions, rng: np.random.RandomState) -> Partitions:
         if self.imputation == "learned":

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut
+from consilience.core.parameters import Count, parameters
 from consilience.core.trajectory import trajectory_similarity
 
 # The neighbours that the paper's program keeps at most, and also its number of steps.
@@ -67,14 +66,14 @@ def trajectories(
     k = min(auto if n_neighbors == "auto" else n_neighbors, n_rows - 1)
     if not k:
         return np.ones((1, 1))
-    alike = np.ones(int(rows.offsets[-1]))
-    graph = certain_coassociation(rows.codes, rows.counts, rows.offsets, alike, diagonal=0.0)
+    graph = certain_coassociation(rows, diagonal=0.0)
     least = np.partition(graph, n_rows - k, axis=1)[:, n_rows - k]
     graph = np.where(graph >= least[:, None], graph, 0.0)
     graph = np.maximum(graph, graph.T)
     return trajectory_similarity(graph, rows.weights, auto if n_steps == "auto" else n_steps)
 
 
+@parameters
 class PTA(LabelMethod):
     """Probability trajectory accumulation: a hierarchy of label rows by where random walks from them lead.
 
@@ -153,29 +152,11 @@ class PTA(LabelMethod):
 
     max_rows = 5_000  # an eigendecomposition and some dense matrices of rows x rows: minutes at the limit
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_neighbors: int | Literal["auto"] = "auto",
-        n_steps: int | Literal["auto"] = "auto",
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
-        self.unobserved = unobserved
-        self.random_state = random_state
+    n_neighbors: Count | Literal["auto"] = "auto"
+    n_steps: Count | Literal["auto"] = "auto"
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> PTAResult:
-        return pta(problem.rows, problem.n_clusters, n_neighbors=self.n_neighbors, n_steps=self.n_steps)
+        return pta(problem.rows, problem.n_clusters, **self._settings)
 
     def _learn(self, result: PTAResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity

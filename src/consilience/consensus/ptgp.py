@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.pta import PTA, trajectories
 from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding
 from consilience.core.eigen import leading_eigenpairs
+from consilience.core.parameters import Count, parameters
 from consilience.core.tables import scatter
 
 
@@ -57,6 +56,7 @@ def ptgp(
     return PTGPResult(labels, unit, similarity)
 
 
+@parameters
 class PTGP(LabelMethod):
     """Probability trajectory based graph partitioning: a cut through rows and the clusters near to them.
 
@@ -128,39 +128,12 @@ class PTGP(LabelMethod):
     max_rows = PTA.max_rows
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_neighbors: int | Literal["auto"] = "auto",
-        n_steps: int | Literal["auto"] = "auto",
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    n_neighbors: Count | Literal["auto"] = "auto"
+    n_steps: Count | Literal["auto"] = "auto"
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> PTGPResult:
-        return ptgp(
-            problem.rows,
-            problem.n_clusters,
-            n_neighbors=self.n_neighbors,
-            n_steps=self.n_steps,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return ptgp(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: PTGPResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity

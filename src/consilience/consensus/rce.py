@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import agreement, coobservation
 from consilience.core.cuts import cut_embedding, graph_embedding
+from consilience.core.parameters import Count, NonNegative, Positive, parameters
 from consilience.core.tables import indicator
 
 # Rounds, and steps of the update in each, of the authors' program.
@@ -127,6 +126,7 @@ def _rank_terms(s: np.ndarray, w: np.ndarray, rank: float) -> tuple[np.ndarray, 
     return part(1.0), part(-1.0)
 
 
+@parameters
 class RCE(LabelMethod):
     """Robust clustering ensemble: errors of single base clusterings are found and taken off.
 
@@ -195,39 +195,12 @@ class RCE(LabelMethod):
     # 800 products of rows x rows a fit: some minutes at the limit.
     max_rows = 1_500
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "sparsity": [Interval(Real, 0, None, closed="neither")],
-        "rank": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        sparsity: float = 0.01,
-        rank: float = 0.01,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.sparsity = sparsity
-        self.rank = rank
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    sparsity: Positive = 0.01
+    rank: NonNegative = 0.01
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> RCEResult:
-        return rce(
-            problem.rows,
-            problem.n_clusters,
-            sparsity=self.sparsity,
-            rank=self.rank,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return rce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: RCEResult, problem: Problem) -> None:
         self.row_similarity_ = result.similarity

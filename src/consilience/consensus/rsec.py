@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
 from consilience.core.cuts import cut_embedding
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import angular_affinity, shrink_singular_values
+from consilience.core.parameters import Count, NonNegative, Positive, parameters
 
 # The penalty of the multipliers: first value (over the greatest column sum), growth, and greatest value.
 _FIRST_MU, _GROWTH, _LAST_MU = 1.5, 1.1, 1e10
@@ -106,6 +105,7 @@ def _embed(z: np.ndarray, h: np.ndarray, w: np.ndarray, n_clusters: int) -> tupl
     return h, scaled @ scaled.T
 
 
+@parameters
 class RSEC(LabelMethod):
     """Robust spectral ensemble clustering (experimental): the co-association cleaned of odd columns, and cut.
 
@@ -181,43 +181,13 @@ class RSEC(LabelMethod):
     # Two decompositions of rows x rows a step, more than a hundred steps: minutes at the limit.
     max_rows = 1_000
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "rank": [Interval(Real, 0, None, closed="left")],
-        "noise": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        rank: float = 0.1,
-        noise: float = 3.0,
-        max_iter: int = 500,
-        n_init: int = 20,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.rank = rank
-        self.noise = noise
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    rank: NonNegative = 0.1
+    noise: Positive = 3.0
+    max_iter: Count = 500
+    n_init: Count = 20
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> RSECResult:
-        return rsec(
-            problem.rows,
-            problem.n_clusters,
-            rank=self.rank,
-            noise=self.noise,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return rsec(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: RSECResult, problem: Problem) -> None:
         self.row_representation_ = result.representation

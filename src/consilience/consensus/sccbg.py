@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
 from consilience.core.compiled import compiled
 from consilience.core.components import clusters_of_graph
 from consilience.core.eigen import leading_eigenpairs
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.tables import contingency, indicator
 
 # How far sums of eigenvalues may be from whole numbers, as in the authors' program.
@@ -170,6 +169,7 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
     return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0.0)
 
 
+@parameters
 class SCCBG(LabelMethod):
     """Self-paced ensemble on a bipartite graph: memberships that are sure count first, doubtful ones later.
 
@@ -250,39 +250,12 @@ class SCCBG(LabelMethod):
     max_rows = 3_000
     max_base_clusters = MAX_BASE_CLUSTERS
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        smoothness: float = 1.0,
-        max_iter: int = 20,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.smoothness = smoothness
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    smoothness: Positive = 1.0
+    max_iter: Count = 20
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> SCCBGResult:
-        return sccbg(
-            problem.rows,
-            problem.n_clusters,
-            smoothness=self.smoothness,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return sccbg(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: SCCBGResult, problem: Problem) -> None:
         given = np.argsort(problem.known.canonical.clusters)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, Literal
-
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
 from consilience.core.canonical import Rows
+from consilience.core.parameters import Count, NonNegative, Verbose, parameters
+from consilience.core.sweeps import Progress
 from consilience.core.tables import base_sums, cluster_sizes, gather
 
 
@@ -24,7 +21,7 @@ def sec(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BlockMeans:
     r"""Normalised cut of the votes S = B B^T, B the stacked indicator, by k-means.
 
@@ -47,9 +44,7 @@ def sec(
         return Score(2.0 * v, base_sums(v * v, offsets))
 
     found = block_k_means(
-        codes,
-        offsets,
-        w,
+        rows,
         n_clusters,
         score,
         reach=reach,
@@ -64,6 +59,7 @@ def sec(
     return found._replace(objective=found.objective + lengths)
 
 
+@parameters
 class SEC(LabelMethod):
     """Spectral ensemble clustering: the cut through the graph of votes, found by a k-means of the labels.
 
@@ -127,40 +123,10 @@ class SEC(LabelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_init: int = 30,
-        unobserved: str = "error",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    n_init: Count = 30
+    max_iter: Count = 100
+    tol: NonNegative = 1e-6
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> BlockMeans:
-        return sec(
-            problem.rows,
-            problem.n_clusters,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=self._progress if self.verbose else None,
-        )
+        return sec(problem.rows, problem.n_clusters, rng=rng, **self._settings)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from numbers import Real
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
+from consilience._sklearn import Interval
 from consilience._warnings import warn
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.core.canonical import Rows
@@ -22,6 +21,8 @@ from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.laplacian import Embedding, components, embed
 from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, sum_over_bases
+from consilience.core.parameters import Count, Verbose, parameters
+from consilience.core.sweeps import Progress
 from consilience.core.tables import contingency, scatter
 
 # A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.
@@ -54,7 +55,7 @@ def spce(
     theta: float,
     weighting: str,
     max_iter: int,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> SPCEResult:
     r"""Learned co-association, pace of pairs and base weights by block coordinate descent.
 
@@ -251,6 +252,7 @@ def _pairs_among(members: np.ndarray) -> np.ndarray:
     return members * (members - 1.0) / 2.0
 
 
+@parameters
 class SPCE(LabelMethod):
     """Self-paced clustering ensemble: a learned co-association graph whose components are the clusters.
 
@@ -346,43 +348,14 @@ class SPCE(LabelMethod):
 
     max_rows = 10_000  # pairs of rows are held, some eighty bytes each: 2 GB and a minute or two a fit here
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "theta": [Interval(Real, 0, 1, closed="left")],
-        "weighting": [StrOptions({"self_paced", "fixed", "none"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        theta: float = 0.15,
-        weighting: str = "self_paced",
-        unobserved: str = "error",
-        max_iter: int = 20,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.weighting = weighting
-        self.unobserved = unobserved
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.random_state = random_state
+    theta: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.15
+    weighting: Literal["self_paced", "fixed", "none"] = "self_paced"
+    max_iter: Count = 20
+    verbose: Verbose = 0
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> SPCEResult:
         rows, c = problem.rows, problem.n_clusters
-        result = spce(
-            rows,
-            c,
-            theta=self.theta,
-            weighting=self.weighting,
-            max_iter=self.max_iter,
-            progress=self._progress if self.verbose else None,
-        )
+        result = spce(rows, c, **self._settings)
         labels = _finish(result, rows, c, rng)
         _warn_giant(rows, labels, c)
         return result._replace(labels=labels)

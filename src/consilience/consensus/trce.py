@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience.consensus.base import COMMON_PARAMETERS, LabelMethod, Problem
+from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.components import clusters_of_graph, component_embedding
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.simplex import project_rows
-from consilience.core.tables import indicator, scatter
+from consilience.core.tables import cluster_sizes, indicator, scatter
 
 # Difficulties below this are rounding: all base clusterings agree with the learned graph about the row.
 _EASY = 1e-12
@@ -62,7 +61,7 @@ def trce(
     m = codes.shape[1]
     # A row that few bases saw: those stand for the others.
     share = m / (codes >= 0).sum(axis=1)
-    sizes = scatter(codes, offsets, w, np.ones((len(w), 1)))[:, 0]
+    sizes = cluster_sizes(codes, offsets, w)
     marks = indicator(codes, offsets)
     seen = w @ (codes >= 0)
     b = (marks.multiply(1.0 / sizes).tocsr() @ marks.T).toarray() * share[:, None] / m
@@ -88,7 +87,7 @@ def trce(
             f = embedding
         if step and factor == 1.0:
             break
-    alike = certain_coassociation(codes, rows.counts, offsets, np.ones(int(offsets[-1])))
+    alike = certain_coassociation(rows)
     labels, n_components = clusters_of_graph(s, alike, w, n_clusters, n_init=n_init, rng=rng)
     return TRCEResult(labels, n_components, s, pace, 1.0 / a / np.sum(1.0 / a), step + 1)
 
@@ -136,6 +135,7 @@ def _update_distances(kl: np.ndarray, pace: np.ndarray, w: np.ndarray, scale: np
     return a / a.sum()
 
 
+@parameters
 class TRCE(LabelMethod):
     """Tri-level robust clustering ensemble: a learned graph whose components are the clusters.
 
@@ -220,39 +220,12 @@ class TRCE(LabelMethod):
     # An eigenproblem of rows x rows a step: minutes at the limit.
     max_rows = 3_000
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        gamma: float = 1.0,
-        max_iter: int = 20,
-        n_init: int = 10,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.unobserved = unobserved
-        self.random_state = random_state
+    gamma: Positive = 1.0
+    max_iter: Count = 20
+    n_init: Count = 10
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> TRCEResult:
-        return trce(
-            problem.rows,
-            problem.n_clusters,
-            gamma=self.gamma,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=rng,
-        )
+        return trce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: TRCEResult, problem: Problem) -> None:
         self.weights_ = problem.per_base(result.weights)

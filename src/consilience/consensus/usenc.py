@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import ClassVar
 
 from consilience._methods import About
 from consilience.consensus.hbgf import HBGF
+from consilience.core.parameters import Count, parameters
 
 
+@parameters
 class USENC(HBGF):
     """The consensus function of ultra-scalable ensemble clustering: a cut at a cost linear in the rows.
 
@@ -72,16 +74,5 @@ class USENC(HBGF):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        name: allowed for name, allowed in HBGF._parameter_constraints.items() if name != "balance"
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        n_init: int = 3,
-        unobserved: str = "error",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(n_clusters, n_init=n_init, unobserved=unobserved, random_state=random_state)
+    n_init: Count = 3
+    balance: ClassVar = "free"  # type: ignore[misc]  # no parameter of this one

@@ -7,8 +7,10 @@ import numpy as np
 
 from consilience.core import hot
 from consilience.core.blocks import run_blocks
+from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.profiles import first_profiles, label_shares, sample_rows
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cross
 
 # Ties go to the larger cluster: this much of the logarithm of its share is added to a score.
@@ -37,9 +39,7 @@ class BlockMeans(NamedTuple):
 
 
 def block_k_means(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    w: np.ndarray,
+    rows: Rows,
     n_clusters: int,
     score: Callable[[np.ndarray], Score],
     *,
@@ -49,7 +49,7 @@ def block_k_means(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> BlockMeans:
     r"""Alternate labels and centres; several starts, the best is kept.
 
@@ -61,30 +61,26 @@ def block_k_means(
     objective, which is minus the above. `prior` adds as many members to every block, with the base's shares.
     Starts are made and compared on at most 5000 rows, and the best goes on with all.
 
-    Symbols: l -> codes (-1 = missing); w -> w; b -> reach (1 where None); v -> centres; z -> labels.
+    Symbols: l -> rows.codes (-1 = missing); w -> rows.weights; b -> reach (1 where None); v -> centres;
+    z -> labels.
     Cost: rows x bases x n_clusters a step.
     """
-    shares = label_shares(codes, offsets, w)
+    w, shares = rows.weights, label_shares(rows)
     b = np.ones(len(w)) if reach is None else reach
-    drawn, weights = sample_rows(codes, offsets, w, shares)
+    drawn, sample = sample_rows(rows, shares)
+    seeds = sample._replace(counts=sample.counts * b[drawn])
     usual = float((w * b).sum() / w.sum())
 
     def start() -> BlockMeans:
-        first = first_profiles(codes[drawn], weights * b[drawn], offsets, shares, n_clusters, rng) / usual
-        return _alternate(
-            codes[drawn], offsets, weights, b[drawn], shares / usual, score, first, prior, max_iter, tol, None
-        )
+        first = first_profiles(seeds, shares, n_clusters, rng) / usual
+        return _alternate(sample, b[drawn], shares / usual, score, first, prior, max_iter, tol, None)
 
     best = min((start() for _ in range(n_init)), key=lambda found: found.objective[-1])
-    return _alternate(
-        codes, offsets, w, b, shares / usual, score, best.centres, prior, max_iter, tol, progress
-    )
+    return _alternate(rows, b, shares / usual, score, best.centres, prior, max_iter, tol, progress)
 
 
 def _alternate(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    w: np.ndarray,
+    rows: Rows,
     b: np.ndarray,
     average: np.ndarray,
     score: Callable[[np.ndarray], Score],
@@ -92,64 +88,51 @@ def _alternate(
     prior: float,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None,
+    progress: Progress | None,
 ) -> BlockMeans:
     n_clusters = centres.shape[1]
-    bias = np.zeros(n_clusters)
-    objective: list[float] = []
+    w, bias = rows.weights, np.zeros(n_clusters)
     labels = np.full(len(w), -1)
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         scores = score(centres)
-        new, fit = _assign(codes, offsets, b, scores, bias)
-        objective.append(scores.offset - float((w * b) @ fit))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        settled = np.array_equal(new, labels)
+        new, fit = _assign(rows, b, scores, bias)
+        before, now = sweeps.add(scores.offset - float((w * b) @ fit))
+        sweeps.converged = np.array_equal(new, labels) or before - now <= tol * abs(now)
         labels = new
-        if settled or (iteration and objective[-2] - objective[-1] <= tol * abs(objective[-1])):
-            converged = True
+        if sweeps.converged:
             break
         labels = fill_empty_clusters(labels, fit, n_clusters)
-        centres = _centres(codes, offsets, w, b, average, labels, n_clusters, prior)
+        centres = _centres(rows, b, average, labels, n_clusters, prior)
         mass = np.bincount(labels, weights=w, minlength=n_clusters)
         bias = _TIE * np.log(np.maximum(mass, np.finfo(float).tiny) / w.sum())
-    return BlockMeans(
-        fill_empty_clusters(labels, fit, n_clusters), centres, np.array(objective), iteration + 1, converged
-    )
+    return BlockMeans(fill_empty_clusters(labels, fit, n_clusters), centres, *sweeps.outcome)
 
 
-def _assign(
-    codes: np.ndarray, offsets: np.ndarray, b: np.ndarray, scores: Score, bias: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _assign(rows: Rows, b: np.ndarray, scores: Score, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The best cluster of every row and its score."""
+    codes, offsets = rows.codes, rows.offsets
     labels, fit = np.empty(len(codes), dtype=np.int64), np.empty(len(codes))
 
-    def one(rows: slice) -> None:
-        pull = np.empty((rows.stop - rows.start, len(bias)))
+    def one(part: slice) -> None:
+        pull = np.empty((part.stop - part.start, len(bias)))
         toll = np.empty_like(pull)
-        hot.gather_sum(codes[rows], offsets, scores.pull, pull)
-        hot.gather_sum(codes[rows], offsets, scores.toll, toll)
-        pull /= b[rows, None]
+        hot.gather_sum(codes[part], offsets, scores.pull, pull)
+        hot.gather_sum(codes[part], offsets, scores.toll, toll)
+        pull /= b[part, None]
         pull -= toll
-        labels[rows] = (pull + bias).argmax(axis=1)
-        fit[rows] = np.take_along_axis(pull, labels[rows, None], axis=1)[:, 0]
+        labels[part] = (pull + bias).argmax(axis=1)
+        fit[part] = np.take_along_axis(pull, labels[part, None], axis=1)[:, 0]
 
     run_blocks(one, len(codes))
     return labels, fit
 
 
 def _centres(
-    codes: np.ndarray,
-    offsets: np.ndarray,
-    w: np.ndarray,
-    b: np.ndarray,
-    average: np.ndarray,
-    labels: np.ndarray,
-    n_clusters: int,
-    prior: float,
+    rows: Rows, b: np.ndarray, average: np.ndarray, labels: np.ndarray, n_clusters: int, prior: float
 ) -> np.ndarray:
     """Means of the members that each base saw; the average row where it saw none."""
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     sums = cross(codes, offsets, labels, w, n_clusters)
     mass = np.add.reduceat(cross(codes, offsets, labels, w * b, n_clusters), offsets[:-1], axis=0) + prior
     mass = np.repeat(mass, np.diff(offsets), axis=0)

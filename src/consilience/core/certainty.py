@@ -5,7 +5,7 @@ import numpy as np
 from consilience.core.blocks import run_blocks
 from consilience.core.canonical import Rows
 from consilience.core.compiled import compiled
-from consilience.core.tables import contingency, scatter
+from consilience.core.tables import cluster_sizes, contingency
 
 # Rows compared with all rows in one piece of work.
 _ROWS = 64
@@ -35,14 +35,9 @@ def certainty(rows: Rows, theta: float) -> np.ndarray:
 
 
 def certain_coassociation(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    offsets: np.ndarray,
-    certainties: np.ndarray,
-    *,
-    diagonal: float | None = 1.0,
+    rows: Rows, certainties: np.ndarray | None = None, *, diagonal: float | None = 1.0
 ) -> np.ndarray:
-    r"""Share of agreement of two rows, each shared cluster counting by its certainty; dense.
+    r"""Share of agreement of two rows, each shared cluster counting by its certainty, one if None; dense.
 
     .. math:: S_{pr} = a \, \frac{\sum_i q_{c_i(p)} [c_i(p) = c_i(r)] + \mu}{m_{pr} + 1} + b
 
@@ -53,13 +48,13 @@ def certain_coassociation(
     co-association (LWCA) where nothing is missing. `diagonal` None leaves there what two instances of
     the same row have in common.
 
-    Symbols: c_i(p) -> codes[p, i] (-1 = missing); q -> certainties, in the order of `offsets`.
+    Symbols: c_i(p) -> rows.codes[p, i] (-1 = missing); q -> certainties, in the order of `rows.offsets`.
     Cost: rows^2 x bases comparisons.
     """
-    codes = np.ascontiguousarray(codes)
+    codes, offsets = np.ascontiguousarray(rows.codes), rows.offsets
     n_rows, n_bases = codes.shape
-    w = counts.astype(float)
-    sizes = scatter(codes, offsets, w, np.ones((n_rows, 1)))[:, 0]
+    sizes = cluster_sizes(codes, offsets, rows.weights)
+    certainties = np.ones(len(sizes)) if certainties is None else certainties
     average = certainties @ sizes**2 / np.sum(np.add.reduceat(sizes, offsets[:-1]) ** 2)
     values = np.where(codes >= 0, certainties[np.maximum(codes, 0) + offsets[:-1]], 0.0)
     # By how often a pair was seen together, 0..m.
@@ -68,7 +63,7 @@ def certain_coassociation(
     shift = average * (scale - scale[-1])
     out = np.empty((n_rows, n_rows))
     run_blocks(
-        lambda rows: _agree(codes, values, scale, shift, rows.start, rows.stop, out), n_rows, block_rows=_ROWS
+        lambda part: _agree(codes, values, scale, shift, part.start, part.stop, out), n_rows, block_rows=_ROWS
     )
     if diagonal is not None:
         np.fill_diagonal(out, diagonal)

@@ -6,15 +6,14 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.tables import cluster_sizes, gather, scatter
 
 
-def bipartite_embedding(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, q: np.ndarray, width: int
-) -> np.ndarray:
+def bipartite_embedding(rows: Rows, width: int, q: np.ndarray | None = None) -> np.ndarray:
     r"""Rows in the leading eigenvectors of the graph of rows and base clusters.
 
     .. math:: D_x^{-1/2} B D_y^{-1/2}, \qquad B_{pc} = q_c \, [p \in c]
@@ -23,9 +22,11 @@ def bipartite_embedding(
     and column sums of B, so a row with few labels is not punished for those that it lacks. A row of weight w
     is w equal rows. What is returned lacks the factor :math:`D_x^{-1/2}`: lengths of rows are to be dropped.
 
-    Symbols: [p in c] -> codes (-1 = missing); q -> q, positive, per base cluster.
+    Symbols: [p in c] -> rows.codes (-1 = missing); q -> q, positive, per base cluster, one if None.
     Cost: an eigenproblem of the size of all base clusters, and rows x bases x width.
     """
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
+    q = np.ones(int(offsets[-1])) if q is None else q
     degree = gather(codes, offsets, q[:, None])[:, 0]
     scale = np.sqrt(q / cluster_sizes(codes, offsets, w))
     h = left_singular_vectors(codes, offsets, w / degree, min(width, len(w), len(q)), scale)

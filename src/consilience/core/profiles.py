@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from consilience.core.canonical import Rows
 from consilience.core.tables import base_sums, cluster_sizes, gather
 
 # Starts are compared on at most this many rows; the best one goes on with all of them.
@@ -10,10 +11,10 @@ _SAMPLE_ROWS = 5_000
 _OWN = 0.9
 
 
-def label_shares(codes: np.ndarray, offsets: np.ndarray, w: np.ndarray) -> np.ndarray:
+def label_shares(rows: Rows) -> np.ndarray:
     """f_i(l): in which shares each base gives its labels."""
-    sizes = cluster_sizes(codes, offsets, w)
-    return sizes / base_sums(sizes, offsets)
+    sizes = cluster_sizes(rows.codes, rows.offsets, rows.weights)
+    return sizes / base_sums(sizes, rows.offsets)
 
 
 def smooth_profiles(sums: np.ndarray, offsets: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -22,34 +23,28 @@ def smooth_profiles(sums: np.ndarray, offsets: np.ndarray, prior: np.ndarray) ->
     return sums / base_sums(sums, offsets)
 
 
-def sample_rows(
-    codes: np.ndarray, offsets: np.ndarray, w: np.ndarray, shares: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of rows in an order that follows from values, thinned out evenly where there are many; weights.
+def sample_rows(rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, Rows]:
+    """Rows in an order that follows from values, thinned out evenly where there are many, and their numbers.
 
     Drawing from such an order finds the same rows when instances are shuffled or labels renamed.
     """
-    order = np.argsort(np.round(gather(codes, offsets, np.log(shares)[:, None])[:, 0], 9), kind="stable")
-    if len(w) <= _SAMPLE_ROWS:
-        return order, w[order]
-    reach = np.cumsum(w[order])
-    places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
-    found = order[np.searchsorted(reach, places, side="right")]
-    return found, np.full(_SAMPLE_ROWS, reach[-1] / _SAMPLE_ROWS)
+    score = gather(rows.codes, rows.offsets, np.log(shares)[:, None])[:, 0]
+    found = np.argsort(np.round(score, 9), kind="stable")
+    w = rows.weights[found]
+    if len(w) > _SAMPLE_ROWS:
+        reach = np.cumsum(w)
+        places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
+        found = found[np.searchsorted(reach, places, side="right")]
+        w = np.full(_SAMPLE_ROWS, reach[-1] / _SAMPLE_ROWS)
+    return found, Rows(rows.codes[found], rows.offsets, w)
 
 
-def first_profiles(
-    codes: np.ndarray,
-    w: np.ndarray,
-    offsets: np.ndarray,
-    shares: np.ndarray,
-    n_clusters: int,
-    rng: np.random.RandomState,
-) -> np.ndarray:
+def first_profiles(rows: Rows, shares: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
     """Profiles around rows that differ: each row is drawn by how far it is from those drawn before.
 
     Far is the share of labels that differ, among the bases that saw both rows and one more, which differs.
     """
+    codes, offsets, w = rows.codes, rows.offsets, rows.weights
     distance = np.ones(len(codes))
     profiles = np.empty((len(shares), n_clusters))
     for c in range(n_clusters):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import field
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._sklearn import fit_context, random_source
 from consilience._warnings import warn
 from consilience.core.eigen import leading_eigenpairs
+from consilience.core.parameters import Count, Positive, Seed, Verbose, parameters
 from consilience.features import _acmk_admm as dense
 from consilience.features import _acmk_sparse as sparse
 from consilience.features._acmk_endings import filtered, final_labels
@@ -71,6 +72,7 @@ def _rotated(gram: np.ndarray) -> np.ndarray:
 _LAM = 0.01
 
 
+@parameters
 class ACMK(ClusterMixin, BaseEstimator):
     """Adaptive consensus of multiple k-means: one clustering of a table of features.
 
@@ -197,55 +199,20 @@ class ACMK(ClusterMixin, BaseEstimator):
         featured=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_partitions": [Interval(Integral, 1, None, closed="left")],
-        "order": [Interval(Integral, 1, None, closed="left")],
-        "filter": [StrOptions({"power", "polynomial"})],
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "final": [StrOptions({"kmeans", "spectral"})],
-        "solver": [StrOptions({"auto", "admm", "sparse"})],
-        "refine": ["boolean"],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_partitions: int = 10,
-        order: int = 3,
-        filter: str = "power",
-        lam: float = _LAM,
-        final: str = "kmeans",
-        solver: str = "auto",
-        refine: bool = True,
-        n_neighbors: int = 7,
-        memory_limit: float | None = None,
-        max_iter: int = 20,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_partitions = n_partitions
-        self.order = order
-        self.filter = filter
-        self.lam = lam
-        self.final = final
-        self.solver = solver
-        self.refine = refine
-        self.n_neighbors = n_neighbors
-        self.memory_limit = memory_limit
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    n_clusters: Count = field(default=8, kw_only=False)
+    n_partitions: Count = 10
+    order: Count = 3
+    filter: Literal["power", "polynomial"] = "power"
+    lam: Positive = _LAM
+    final: Literal["kmeans", "spectral"] = "kmeans"
+    solver: Literal["auto", "admm", "sparse"] = "auto"
+    refine: bool = True
+    n_neighbors: Count = 7
+    memory_limit: Positive | None = None
+    max_iter: Count = 20
+    n_jobs: int | None = None
+    verbose: Verbose = 0
+    random_state: Seed = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,13 +11,19 @@ import scipy.sparse as sp
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
+from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.scaling import Matrix, fill_with_mean, learn_scalings, unit_norm_rows
 from consilience.views import Views
 
 
+@parameters
 class FactorMethod(ViewMethod):
     """Base of the methods whose results have a factor of the instances, the embedding, and of every view."""
+
+    max_iter: Count = 100
+    tol: NonNegative = 1e-4
+    verbose: Verbose = 0
 
     def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
         self.embedding_ = result.embedding

@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from consilience._errors import InputError
 from consilience._sklearn import StrOptions
 from consilience.core.kernels import Kernel, leading_eigenvectors, multiply, project
+from consilience.core.parameters import NonNegative, parameters
 from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.multiview.kernels import Base, KernelMethod, base_embeddings, extension
+from consilience.core.sweeps import Progress, Sweeps
+from consilience.multiview.kernels import Base, KernelMethod, KernelOrEmbedding, base_embeddings, extension
 from consilience.multiview.mkkm import mkkm
-from consilience.multiview.sweeps import Progress, Sweeps, settled
+from consilience.multiview.sweeps import settled
 
-PRIOR = [StrOptions({"imputed", "average", "mkkm"}), "array-like", None]
-INIT = [StrOptions({"aligned", "identity"})]
+Init = Literal["aligned", "identity"]
 
 _N_SWEEPS = 4  # on the way to convergence rows that few views have begin to follow noise
 _SHRINKAGE = 0.05  # of the mean weight of a direction: what few views hardly tell about a row stays small
 _RIDGE = 1e-3  # keeps the loadings of a view finite where the embedding lies in its absent rows alone
 
 
+@parameters
 class LateFusion(KernelMethod):
     """Base of the methods that merge an embedding of each view, near a prior."""
 
-    regularization: float
-    prior: Any
+    regularization: NonNegative = 1.0
+    prior: Annotated[Any, StrOptions({"imputed", "average", "mkkm"}), "array-like", None] = "imputed"
+    kernel: KernelOrEmbedding = "rbf"
+    init: Init = "aligned"
 
     @property
     def precise(self) -> bool:  # type: ignore[override]
         """Only the weights of multiple kernel k-means are that sensitive."""
         return isinstance(self.prior, str) and self.prior == "mkkm"
+
+    @property
+    def _fusing(self) -> dict[str, Any]:
+        """What every solver of such a method takes."""
+        return {"regularization": self.regularization, "init": self.init, **self._sweeping}
 
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> Any:
         """What is learned from the base embeddings and ``prior_``."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
 from consilience._warnings import warn
 from consilience.core.anchors import (
     FusedSimilarity,
@@ -29,8 +27,9 @@ from consilience.core.anchors import (
     truncated_kernel,
 )
 from consilience.core.graphs import neighbour_graph
+from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.stiefel import polar_factor
-from consilience.multiview.base import COMMON_PARAMETERS, N_NEIGHBORS, NORMALIZE, ViewMethod, one_thread
+from consilience.multiview.base import Normalize, ViewMethod, one_thread
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import learn_scalings, scale_views
 from consilience.views import Views
@@ -309,6 +308,7 @@ def _extend(result: APMCResult, arrays: Sequence[Matrix], observed: np.ndarray) 
     return unit_rows(vectors)
 
 
+@parameters
 class APMC(ViewMethod):
     """Anchor-based partial multi-view clustering: any number of views, rows absent here and there.
 
@@ -403,32 +403,10 @@ class APMC(ViewMethod):
         featured=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_neighbors": N_NEIGHBORS,
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"local", "mean_distance"})],
-        "normalize": NORMALIZE,
-        "n_anchors": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | str = "auto",
-        bandwidth: float | str = "local",
-        normalize: str | None = "auto",
-        n_anchors: int = 1000,
-        n_init: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.bandwidth = bandwidth
-        self.normalize = normalize
-        self.n_anchors = n_anchors
-        self.n_init = n_init
-        self.random_state = random_state
+    n_neighbors: Count | Literal["auto"] = "auto"
+    bandwidth: Positive | Literal["local", "mean_distance"] = "local"
+    normalize: Normalize = "auto"
+    n_anchors: Count = 1000
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> APMCResult:
         self._scalings = learn_scalings(views, self.normalize)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import field
 from functools import cache
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -16,28 +16,14 @@ from threadpoolctl import ThreadpoolController
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions, fit_context, random_source
+from consilience._sklearn import fit_context, random_source
 from consilience._warnings import warn
+from consilience.core.parameters import Count, Seed, parameters
 from consilience.multiview.rows import cluster_rows
 from consilience.views import Views, check_views, one_table
 
-_COUNT = [Interval(Integral, 1, None, closed="left")]
-
-# Constraints of the parameters that all view methods have, and of those that iterative ones have.
-COMMON_PARAMETERS: dict[str, Any] = {
-    "n_clusters": _COUNT,
-    "n_init": _COUNT,
-    "random_state": ["random_state"],
-}
-ITERATIVE_PARAMETERS: dict[str, Any] = {
-    **COMMON_PARAMETERS,
-    "max_iter": _COUNT,
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "verbose": ["verbose"],
-}
-# Constraints of parameters that several have.
-NORMALIZE = [StrOptions({"auto", "standard", "tfidf", "l2"}), None]
-N_NEIGHBORS = [*_COUNT, StrOptions({"auto"})]
+# How the features of a view are scaled.
+Normalize = Literal["auto", "standard", "tfidf", "l2"] | None
 
 
 @cache
@@ -51,11 +37,13 @@ def one_thread() -> Any:
     return _thread_pools().limit(limits=1)
 
 
+@parameters
 class ViewMethod(ClusterMixin, BaseEstimator):
     """Base of the estimators whose ``X`` is several tables about the same instances, with rows absent.
 
     A method writes its mathematics as a function of arrays, calls it in ``_solve`` and says in class
-    attributes what it is. If it learns more than labels, ``_learn`` keeps that.
+    attributes what it is. Its parameters are annotated names with defaults, see
+    :func:`~consilience.core.parameters.parameters`. If it learns more than labels, ``_learn`` keeps that.
 
     Attributes
     ----------
@@ -85,10 +73,9 @@ class ViewMethod(ClusterMixin, BaseEstimator):
     max_instances: ClassVar[float] = np.inf  # the most that it takes
     max_views: ClassVar[float] = np.inf
 
-    n_clusters: int
-    n_init: int
-    random_state: Any
-    n_features_in_: int
+    n_clusters: Count = field(default=8, kw_only=False)
+    n_init: Count = 10
+    random_state: Seed = None
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> Any:
         """A result with ``labels``, a cluster from 0 for every instance, or an ``embedding`` of them.

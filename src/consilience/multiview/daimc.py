@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience.core.parameters import Count, Positive, parameters
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.multiview._factors import FactorMethod, nonnegative_views, squared_norm
-from consilience.multiview.base import ITERATIVE_PARAMETERS
 from consilience.multiview.rows import cluster_rows
 from consilience.multiview.scaling import Matrix, fill_with_mean
-from consilience.multiview.sweeps import Progress, Sweeps
 from consilience.views import Views
 
 # Steps of the shared factor within a sweep, and their tolerance, as in the authors' program.
@@ -176,6 +174,7 @@ def start_daimc(
     return v / sums, bases, regressions
 
 
+@parameters
 class DAIMC(FactorMethod):
     """Doubly aligned incomplete multi-view clustering: any number of views, rows absent here and there.
 
@@ -241,32 +240,9 @@ class DAIMC(FactorMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **ITERATIVE_PARAMETERS,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 1e-4,
-        beta: float = 1e4,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: Positive = 1e-4
+    beta: Positive = 1e4
+    max_iter: Count = 300
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> DAIMCResult:
         arrays = nonnegative_views(views, unit_rows=True)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
 from consilience.core.kernels import Kernel
 from consilience.core.stiefel import orthonormalize
-from consilience.multiview._late import INIT, PRIOR, Fused, LateFusion, fuse_embeddings, whitening
-from consilience.multiview.kernels import KERNEL_OR_EMBEDDING, KERNEL_PARAMETERS
-from consilience.multiview.sweeps import Progress
+from consilience.core.sweeps import Progress
+from consilience.multiview._late import Fused, LateFusion, fuse_embeddings, whitening
 
 
 def eeimvc(
@@ -159,50 +155,8 @@ class EEIMVC(LateFusion):
         featured=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **KERNEL_PARAMETERS,
-        "kernel": KERNEL_OR_EMBEDDING,
-        "regularization": [Interval(Real, 0, None, closed="left")],
-        "prior": PRIOR,
-        "init": INIT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        regularization: float = 1.0,
-        prior: Any = "imputed",
-        kernel: Any = "rbf",
-        preprocessing: str = "observed",
-        init: str = "aligned",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.regularization = regularization
-        self.prior = prior
-        self.kernel = kernel
-        self.preprocessing = preprocessing
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
-
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> Fused:
-        return eeimvc(
-            bases,
-            self.observed_,
-            self.prior_,
-            regularization=self.regularization,
-            init=self.init,
-            **self._sweeping,
-        )
+        return eeimvc(bases, self.observed_, self.prior_, **self._fusing)
 
     def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[Fused, list[np.ndarray]]:
         result, projections = super()._fuse(kernels, rng)

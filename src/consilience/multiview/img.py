@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience.core.parameters import Count, NonNegative, Positive, Verbose, parameters
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.multiview._affinity import GraphMethod, normalized_embedding, squared_distances
 from consilience.multiview._factors import nonnegative_views, squared_error, squared_norm
-from consilience.multiview.base import ITERATIVE_PARAMETERS, N_NEIGHBORS
 from consilience.multiview.pvc import start_pvc
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix
-from consilience.multiview.sweeps import Progress, Sweeps
 from consilience.views import Views
 
 
@@ -161,6 +159,7 @@ def _objective(
     return total
 
 
+@parameters
 class IMG(GraphMethod):
     """Incomplete multi-modal grouping, for two views with rows absent in either.
 
@@ -232,35 +231,12 @@ class IMG(GraphMethod):
 
     max_views = 2
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **ITERATIVE_PARAMETERS,
-        "ridge": [Interval(Real, 0, None, closed="neither")],
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": N_NEIGHBORS,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        ridge: float = 0.1,
-        smoothness: float = 0.3,
-        n_neighbors: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.ridge = ridge
-        self.smoothness = smoothness
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    ridge: Positive = 0.1
+    smoothness: Positive = 0.3
+    n_neighbors: Count | Literal["auto"] = "auto"
+    max_iter: Count = 200
+    tol: NonNegative = 1e-4
+    verbose: Verbose = 0
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> IMGResult:
         arrays = nonnegative_views(views, unit_rows=False)

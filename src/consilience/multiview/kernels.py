@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -28,20 +28,17 @@ from consilience.core.kernels import (
     restrict,
     take_pairs,
 )
-from consilience.multiview.base import ITERATIVE_PARAMETERS, ViewMethod
+from consilience.core.parameters import Count, NonNegative, Verbose, parameters
+from consilience.multiview.base import ViewMethod
 from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
 from consilience.views import Views, check_views, one_table
 
 _FUNCTIONS = {"linear", "rbf", "poly", "cosine", "precomputed"}
-KERNEL_PARAMETERS: dict[str, Any] = {
-    **ITERATIVE_PARAMETERS,
-    "kernel": [StrOptions(_FUNCTIONS), callable],
-    "preprocessing": [StrOptions({"observed", "paper"})],
-}
-KERNEL_OR_EMBEDDING = [StrOptions(_FUNCTIONS | {"embedding"}), callable]
+KernelOrEmbedding = Annotated[Any, StrOptions(_FUNCTIONS | {"embedding"}), callable]
 _ROUNDING = 1e-8  # relative; more than rounding errors, less than what is meant
 
 
+@parameters
 class KernelMethod(ViewMethod):
     """Base of the methods that compare the rows of a view by a kernel, and so place new rows too.
 
@@ -50,8 +47,11 @@ class KernelMethod(ViewMethod):
 
     precise = True  # whether kernels are held in double precision
 
-    kernel: Any
-    preprocessing: str
+    kernel: Annotated[Any, StrOptions(_FUNCTIONS), callable] = "rbf"
+    preprocessing: Literal["observed", "paper"] = "observed"
+    max_iter: Count = 100
+    tol: NonNegative = 1e-4
+    verbose: Verbose = 0
 
     def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[Any, list[np.ndarray]]:
         """A result with an ``embedding``, and per view what makes `represent` of a new row its embedding."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
 from consilience.core.kernels import Kernel
+from consilience.core.parameters import Count, NonNegative, parameters
 from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.multiview._late import INIT, align, rotate, whitening
+from consilience.core.sweeps import Progress, Sweeps
+from consilience.multiview._late import Init, align, rotate, whitening
 from consilience.multiview.kernels import (
-    KERNEL_OR_EMBEDDING,
-    KERNEL_PARAMETERS,
     KernelMethod,
+    KernelOrEmbedding,
     base_embeddings,
 )
-from consilience.multiview.sweeps import Progress, Sweeps, settled
+from consilience.multiview.sweeps import settled
 
 
 class LFIMVCResult(NamedTuple):
@@ -69,6 +68,7 @@ def lfimvc(
     return LFIMVCResult(h, ws, hs, *sweeps.outcome)
 
 
+@parameters
 class LFIMVC(KernelMethod):
     """Late fusion incomplete multi-view clustering: one consensus of the embeddings of all views.
 
@@ -147,37 +147,10 @@ class LFIMVC(KernelMethod):
 
     precise = False
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **KERNEL_PARAMETERS,
-        "kernel": KERNEL_OR_EMBEDDING,
-        "regularization": [Interval(Real, 0, None, closed="left")],
-        "init": INIT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        regularization: float = 1.0,
-        kernel: Any = "rbf",
-        preprocessing: str = "observed",
-        init: str = "aligned",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.regularization = regularization
-        self.kernel = kernel
-        self.preprocessing = preprocessing
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    regularization: NonNegative = 1.0
+    kernel: KernelOrEmbedding = "rbf"
+    init: Init = "aligned"
+    max_iter: Count = 200
 
     def _fuse(
         self, kernels: list[Kernel], rng: np.random.RandomState

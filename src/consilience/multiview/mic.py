@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience.core.parameters import NonNegative, parameters
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.multiview._factors import FactorMethod, Factors, filled_views, start_all
-from consilience.multiview.base import ITERATIVE_PARAMETERS
 from consilience.multiview.scaling import Matrix
-from consilience.multiview.sweeps import Progress, Sweeps
 from consilience.views import Views
 
 # Steps of a view within a round, as in the authors' program.
@@ -108,6 +105,7 @@ def _objective(
     return total
 
 
+@parameters
 class MIC(FactorMethod):
     """Multiple incomplete views clustering: nonnegative factors of all views, drawn to a common one.
 
@@ -174,32 +172,9 @@ class MIC(FactorMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **ITERATIVE_PARAMETERS,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 0.01,
-        beta: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: NonNegative = 0.01
+    beta: NonNegative = 0.01
+    tol: NonNegative = 1e-3
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> Factors:
         arrays = filled_views(views)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from consilience._methods import About
-from consilience._sklearn import StrOptions
 from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
     Fill,
@@ -21,8 +20,10 @@ from consilience.core.kernels import (
     multiply,
     trace,
 )
-from consilience.multiview.kernels import KERNEL_PARAMETERS, KernelMethod, extension
-from consilience.multiview.sweeps import Progress, Sweeps, settled
+from consilience.core.parameters import NonNegative, parameters
+from consilience.core.sweeps import Progress, Sweeps
+from consilience.multiview.kernels import KernelMethod, extension
+from consilience.multiview.sweeps import settled
 
 _RIDGE = 1e-3  # keeps the imputation of absent rows finite where the embedding lies in them alone
 _N_NEIGHBORS = 7
@@ -182,6 +183,7 @@ def impute(
     return list(kernels), [None] * m
 
 
+@parameters
 class MKKM(KernelMethod):
     """Multiple kernel k-means: cluster by one weighted sum of the kernels of all views.
 
@@ -256,33 +258,8 @@ class MKKM(KernelMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **KERNEL_PARAMETERS,
-        "imputation": [StrOptions({"zero", "mean", "knn", "alignment"})],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        imputation: str = "zero",
-        kernel: Any = "rbf",
-        preprocessing: str = "observed",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.imputation = imputation
-        self.kernel = kernel
-        self.preprocessing = preprocessing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    imputation: Literal["zero", "mean", "knn", "alignment"] = "zero"
+    tol: NonNegative = 1e-3
 
     def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[MKKMResult, list[np.ndarray]]:
         if self.imputation == "knn":

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from consilience._methods import About
 from consilience.core.kernels import Kernel
-from consilience.multiview.kernels import KERNEL_PARAMETERS, KernelMethod
+from consilience.core.sweeps import Progress
+from consilience.multiview.kernels import KernelMethod
 from consilience.multiview.mkkm import MKKMResult, mkkm
-from consilience.multiview.sweeps import Progress
 
 
 def mkkmik(
@@ -103,29 +102,6 @@ class MKKMIK(KernelMethod):
         paper="Liu et al.: Multiple Kernel k-Means with Incomplete Kernels. AAAI, 2017.",
         linear=True,
     )
-
-    _parameter_constraints = KERNEL_PARAMETERS
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Any = "rbf",
-        preprocessing: str = "observed",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.preprocessing = preprocessing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
 
     def _fuse(self, kernels: list[Kernel], rng: np.random.RandomState) -> tuple[MKKMResult, list[np.ndarray]]:
         result = mkkmik(kernels, self.n_clusters, **self._sweeping)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience.core.parameters import NonNegative, parameters
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.multiview._factors import (
     FactorMethod,
     Factors,
@@ -18,9 +17,7 @@ from consilience.multiview._factors import (
     squared_norm,
     start_all,
 )
-from consilience.multiview.base import ITERATIVE_PARAMETERS
 from consilience.multiview.scaling import Matrix
-from consilience.multiview.sweeps import Progress, Sweeps
 from consilience.views import Views
 
 # Steps of a view within a round, as in the authors' program.
@@ -88,6 +85,7 @@ def _fit_view(
     return v, u
 
 
+@parameters
 class MultiNMF(FactorMethod):
     """Joint nonnegative factorisation of several views.
 
@@ -154,29 +152,7 @@ class MultiNMF(FactorMethod):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **ITERATIVE_PARAMETERS,
-        "weight": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        weight: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weight = weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    weight: NonNegative = 0.01
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> Factors:
         arrays = [x * (views.n_instances / (x.sum() or 1.0)) for x in filled_views(views)]

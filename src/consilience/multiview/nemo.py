@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from consilience._methods import About
+from consilience.core.parameters import Count, parameters
 from consilience.multiview._affinity import (
     Cut,
     GraphMethod,
@@ -17,7 +18,7 @@ from consilience.multiview._affinity import (
     scaled_kernel,
     squared_distances,
 )
-from consilience.multiview.base import COMMON_PARAMETERS, N_NEIGHBORS, NORMALIZE
+from consilience.multiview.base import Normalize
 from consilience.multiview.scaling import Matrix, normalized_views
 from consilience.views import Views
 
@@ -59,6 +60,7 @@ def nemo(
     return cut_by_rotation(similarity, n_clusters, n_init=n_init, rng=rng)
 
 
+@parameters
 class NEMO(GraphMethod):
     """Neighbourhood-based multi-view clustering: any number of views, rows absent here and there.
 
@@ -121,26 +123,8 @@ class NEMO(GraphMethod):
         "Bioinformatics, 2019.",
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_neighbors": N_NEIGHBORS,
-        "normalize": NORMALIZE,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | str = "auto",
-        normalize: str | None = "auto",
-        n_init: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.normalize = normalize
-        self.n_init = n_init
-        self.random_state = random_state
+    n_neighbors: Count | Literal["auto"] = "auto"
+    normalize: Normalize = "auto"
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> Cut:
         return nemo(

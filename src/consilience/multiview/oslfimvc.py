@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
 from consilience.core.discretize import fill_empty_clusters, label_sums
 from consilience.core.stiefel import polar_factor
-from consilience.multiview._late import INIT, PRIOR, LateFusion, common_directions, fuse_embeddings
-from consilience.multiview.kernels import KERNEL_OR_EMBEDDING, KERNEL_PARAMETERS, cluster_embedding
-from consilience.multiview.sweeps import Progress
+from consilience.core.sweeps import Progress
+from consilience.multiview._late import LateFusion, common_directions, fuse_embeddings
+from consilience.multiview.kernels import cluster_embedding
 from consilience.views import Views
 
 
@@ -65,7 +63,7 @@ def oslfimvc(
         centers = polar_factor(label_sums(t, ones, labels, k))
         return centers[labels]  # Y C
 
-    fused = fuse_embeddings(
+    _, weights, rotations, imputed, t, objective, n_iter, converged = fuse_embeddings(
         bases,
         observed,
         prior,
@@ -76,17 +74,7 @@ def oslfimvc(
         tol=tol,
         progress=progress,
     )
-    return OSLFIMVCResult(
-        labels,
-        centers,
-        fused.consensus,
-        fused.weights,
-        fused.rotations,
-        fused.imputed,
-        fused.objective,
-        fused.n_iter,
-        fused.converged,
-    )
+    return OSLFIMVCResult(labels, centers, t, weights, rotations, imputed, objective, n_iter, converged)
 
 
 class OSLFIMVC(LateFusion):
@@ -175,53 +163,10 @@ class OSLFIMVC(LateFusion):
         linear=True,
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **KERNEL_PARAMETERS,
-        "kernel": KERNEL_OR_EMBEDDING,
-        "regularization": [Interval(Real, 0, None, closed="left")],
-        "prior": PRIOR,
-        "init": INIT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        regularization: float = 1.0,
-        prior: Any = "imputed",
-        kernel: Any = "rbf",
-        preprocessing: str = "observed",
-        init: str = "aligned",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.regularization = regularization
-        self.prior = prior
-        self.kernel = kernel
-        self.preprocessing = preprocessing
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
-
     def _merge(self, bases: list[np.ndarray], rng: np.random.RandomState) -> OSLFIMVCResult:
         first = common_directions(bases, self.n_clusters) if self.prior_ is None else self.prior_
         start = cluster_embedding(first, self.n_clusters, n_init=self.n_init, rng=rng)
-        return oslfimvc(
-            bases,
-            self.observed_,
-            self.prior_,
-            polar_factor(start.centers),
-            regularization=self.regularization,
-            init=self.init,
-            **self._sweeping,
-        )
+        return oslfimvc(bases, self.observed_, self.prior_, polar_factor(start.centers), **self._fusing)
 
     def _cluster(self, result: OSLFIMVCResult, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         fit = np.einsum("pd,pd->p", result.embedding, result.centers[result.labels])

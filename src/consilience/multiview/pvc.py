@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience.core.parameters import Count, NonNegative, parameters
+from consilience.core.sweeps import Progress, Sweeps
 from consilience.multiview._factors import FactorMethod, nonnegative_views, squared_error, start_factors
-from consilience.multiview.base import ITERATIVE_PARAMETERS
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix
-from consilience.multiview.sweeps import Progress, Sweeps
 from consilience.views import Views
 
 # Passes over the columns of a block before the next block has its turn.
@@ -136,6 +134,7 @@ def start_pvc(
     return p, [bases[v] for v in range(len(arrays))]
 
 
+@parameters
 class PVC(FactorMethod):
     """Partial view clustering, for two views with rows absent in either.
 
@@ -201,29 +200,9 @@ class PVC(FactorMethod):
 
     max_views = 2
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **ITERATIVE_PARAMETERS,
-        "sparsity": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        sparsity: float = 0.01,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.sparsity = sparsity
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.verbose = verbose
-        self.random_state = random_state
+    sparsity: NonNegative = 0.01
+    max_iter: Count = 500
+    tol: NonNegative = 1e-5
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> PVCResult:
         arrays = nonnegative_views(views, unit_rows=False)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience.core.parameters import Count, parameters
 from consilience.multiview._affinity import (
     GraphMethod,
     average_over_views,
@@ -19,7 +18,7 @@ from consilience.multiview._affinity import (
     scaled_kernel,
     squared_distances,
 )
-from consilience.multiview.base import COMMON_PARAMETERS, NORMALIZE
+from consilience.multiview.base import Normalize
 from consilience.multiview.scaling import Matrix, normalized_views
 from consilience.views import Views
 
@@ -98,6 +97,7 @@ def _average_of_others(
     return averages
 
 
+@parameters
 class SNF(GraphMethod):
     """Similarity network fusion, for complete views and for views with rows absent here and there.
 
@@ -162,29 +162,9 @@ class SNF(GraphMethod):
         "Nature Methods, 2014.",
     )
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "normalize": NORMALIZE,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 20,
-        n_rounds: int = 20,
-        normalize: str | None = "auto",
-        n_init: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.n_rounds = n_rounds
-        self.normalize = normalize
-        self.n_init = n_init
-        self.random_state = random_state
+    n_neighbors: Count = 20
+    n_rounds: Count = 20
+    normalize: Normalize = "auto"
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> SNFResult:
         return snf(

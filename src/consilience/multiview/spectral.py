@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._methods import About
-from consilience._sklearn import Interval, StrOptions
+from consilience.core.parameters import Positive, parameters
 from consilience.multiview._affinity import (
     Cut,
     GraphMethod,
@@ -18,7 +17,7 @@ from consilience.multiview._affinity import (
     normalized_embedding,
     squared_distances,
 )
-from consilience.multiview.base import COMMON_PARAMETERS, NORMALIZE
+from consilience.multiview.base import Normalize
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix, fill_with_mean, normalized_views
 from consilience.views import Views
@@ -83,31 +82,14 @@ def _cut(similarity: np.ndarray, n_clusters: int, n_init: int, rng: np.random.Ra
     return Cut(found.labels, embedding, similarity, values)
 
 
+@parameters
 class _Spectral(GraphMethod):
     """What the two baselines share: parameters and the order of things."""
 
     solver: ClassVar[Callable[..., Cut]]
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **COMMON_PARAMETERS,
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"mean_distance"})],
-        "normalize": NORMALIZE,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        bandwidth: float | str = "mean_distance",
-        normalize: str | None = "auto",
-        n_init: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.bandwidth = bandwidth
-        self.normalize = normalize
-        self.n_init = n_init
-        self.random_state = random_state
+    bandwidth: Positive | Literal["mean_distance"] = "mean_distance"
+    normalize: Normalize = "auto"
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> Cut:
         return type(self).solver(
