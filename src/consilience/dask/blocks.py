@@ -63,6 +63,11 @@ class Blocks:
         return iter(self.pieces() if self.kind == "stream" else self.pieces)
 
     @property
+    def parts(self) -> Any:
+        """What a pass goes through: the list of the blocks, where there is one."""
+        return self if self.kind == "stream" else self.pieces
+
+    @property
     def n_blocks(self) -> int | None:
         """Number of blocks; None where only a pass over them tells."""
         return None if self.kind == "stream" else len(self.pieces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -125,23 +125,9 @@ random_state
                 f"at most {_MAX_BASE_CLUSTERS}.",
                 hint="use fewer or coarser base clusterings, or raise max_distinct.",
             )
-        settings = Settings(
-            int(self.n_clusters),
-            self.init,
-            float(self.gamma),
-            int(self.n_init),
-            bool(self.self_paced),
-            bool(self.diversity),
-            self.discretize == "joint",
-            int(self.max_iter),
-            float(self.tol),
-            int(self.max_distinct),
-        )
-        rng = random_source(self.random_state)
-        n = float(table.n_rows - table.n_unseen)
         with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
             order = canonical_order(engine, blocks, table)
-            found, rotation = self._solve_blocks(blocks, engine, table, order, settings, n, rng)
+            found, rotation = self._solve_blocks(blocks, engine, table, order)
             closing, evidence = close(engine, found.states, rotation, order.offsets)
         if not found.converged:
             warn(
@@ -178,28 +164,18 @@ random_state
         self._keep(RowValues(blocks, engine, key, found.states, table.sizes), shapes)
 
     def _solve_blocks(
-        self,
-        blocks: Blocks,
-        engine: Engine,
-        table: Table,
-        order: Order,
-        settings: Settings,
-        n: float,
-        rng: Any,
+        self, blocks: Blocks, engine: Engine, table: Table, order: Order
     ) -> tuple[Solution, np.ndarray]:
         """Start, or go on from the checkpoint; iterate; the rotation that gives the labels."""
-        offsets = order.offsets
-        folder = engine.scratch()
-        checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
-        if checkpoint is not None:
-            folder = str(checkpoint.folder)
+        given = {"joint": self.discretize == "joint", **self.get_params()}
+        kinds = get_type_hints(Settings)
+        settings = Settings(*(kinds[name](given[name]) for name in Settings._fields))
+        rng = random_source(self.random_state)
         run = {"input": table.fingerprint, **settings._asdict()}
+        checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
+        engine.folder = engine.scratch() if checkpoint is None else str(checkpoint.folder)
         earlier = None if checkpoint is None else checkpoint.load(run)
-        if earlier is not None:
-            model, states = earlier
-        else:
-            parts = blocks if blocks.kind == "stream" else list(blocks)
-            model, states = start(engine, parts, order.terms, offsets, settings, rng, folder)
+        model, states = earlier or start(engine, blocks.parts, order, settings, rng)
 
         def save(model: Model, states: list[Any]) -> None:
             if checkpoint is not None:
@@ -207,12 +183,11 @@ random_state
             if self.verbose:
                 self._progress(model.n_iter, float(model.objective[-1]))
 
-        found = solve(engine, states, model, n, offsets, settings, folder, save)
+        n = float(table.n_rows - table.n_unseen)
+        found = solve(engine, states, model, n, order.offsets, settings, save)
         if settings.joint:
             return found, found.model.rotation
-        return found, rotate_blocks(
-            engine, found.states, settings.n_clusters, settings.n_init, rng, n, settings.max_distinct
-        )
+        return found, rotate_blocks(engine, found.states, settings, n, rng)
 
     @property
     def imputed_(self) -> Any:
