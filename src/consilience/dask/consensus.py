@@ -135,17 +135,28 @@ def _predict_array(block: np.ndarray, model: Any) -> np.ndarray:
     return np.asarray(model.predict(block)) if len(block) else np.empty(0, dtype=np.int64)
 
 
+def with_parameters(method: type, **own: Any) -> type:
+    """The method with further parameters, or other defaults of those that it has."""
+    given = inspect.signature(method)
+    added = {name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own}
+    parameters = {**given.parameters, **added}
+
+    def __init__(self: Any, *args: Any, **values: Any) -> None:
+        values = {**own, **values}
+        for name in own.keys() - given.parameters.keys():
+            setattr(self, name, values.pop(name))
+        method.__init__(self, *args, **values)  # type: ignore[misc]
+
+    members = {
+        "__init__": __init__,
+        "__signature__": given.replace(parameters=list(parameters.values())),
+        "_get_param_names": classmethod(lambda cls: sorted(parameters)),
+    }
+    return type(method.__name__, (method,), members)
+
+
 def on_blocks(method: type, **more: Any) -> type:
     """The method on blocks, under the same name; with `max_distinct` and `more` as further parameters."""
-    own = {"max_distinct": MAX_DISTINCT, **more}
-
-    def __init__(self: Any, *args: Any, **parameters: Any) -> None:
-        for name, default in own.items():
-            setattr(self, name, parameters.pop(name, default))
-        method.__init__(self, *args, **parameters)  # type: ignore[misc]
-
-    given = inspect.signature(method)
-    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own]
     text = f"""{(method.__doc__ or "").split(chr(10) + chr(10))[0]}
 
     On tables in blocks: dask collections, Parquet files, lists of blocks. Parameters and attributes are
@@ -153,21 +164,14 @@ def on_blocks(method: type, **more: Any) -> type:
     collections. `max_distinct` is the most distinct label rows that are solved in memory. See
     :class:`consilience.dask.PCE` for what else there is.
     """
-    names = sorted([*method._get_param_names(), *own])  # type: ignore[attr-defined]
+    constraints = {
+        **method._parameter_constraints,  # type: ignore[attr-defined]
+        "max_distinct": [Interval(Integral, 1, None, closed="left")],
+    }
     return type(
         method.__name__,
-        (BlocksMixin, method),
-        {
-            "__doc__": text,
-            "__module__": "consilience.dask",
-            "__init__": __init__,
-            "__signature__": given.replace(parameters=[*given.parameters.values(), *added]),
-            "_get_param_names": classmethod(lambda cls: names),
-            "_parameter_constraints": {
-                **method._parameter_constraints,  # type: ignore[attr-defined]
-                "max_distinct": [Interval(Integral, 1, None, closed="left")],
-            },
-        },
+        (BlocksMixin, with_parameters(method, max_distinct=MAX_DISTINCT, **more)),
+        {"__doc__": text, "__module__": "consilience.dask", "_parameter_constraints": constraints},
     )
 
 
