@@ -142,6 +142,7 @@ def test_linear_methods_give_the_labels_of_the_estimator_in_memory(method):
     again = clone(model.set_params(max_distinct=7))
     assert type(again) is type(model)
     assert again.get_params() == model.get_params()
+    assert repr(again) == f"{method}(max_distinct=7, n_clusters={C}, random_state=0)"
 
 
 def test_a_method_that_needs_all_distinct_rows_says_when_they_are_too_many():

@@ -233,11 +233,11 @@ def eigenpairs_of(
         roots.append(vectors[:, kept] * np.sqrt(values[kept]))
         inverses.append((vectors[:, kept] / np.sqrt(values[kept])).T)
     ends = np.cumsum([root.shape[1] for root in roots])
-    cuts = ends[:-1]
+    size, cuts = int(ends[-1]), ends[:-1]
 
     def product(x: np.ndarray) -> np.ndarray:
-        x = x.reshape(int(ends[-1]), -1)
-        spread = np.stack([root @ part for root, part in zip(roots, np.split(x, cuts), strict=True)])
+        parts = np.split(x.reshape(size, -1), cuts)
+        spread = np.stack([root @ part for root, part in zip(roots, parts, strict=True)])
         mixed = np.tensordot(kind_weights, spread, axes=1)
         return np.concatenate([root.T @ part for root, part in zip(roots, mixed, strict=True)])
 
@@ -245,12 +245,9 @@ def eigenpairs_of(
         np.concatenate([inverse @ part for inverse, part in zip(inverses, b, strict=True)]) for b in known[:k]
     ]
     basis = np.column_stack([u / np.linalg.norm(u) for u in ones])
-    if basis.shape[1] == k:
-        found = Eigenpairs(np.ones(k), basis)
-    elif len(grams) == 1 and ends[-1] <= DENSE:
-        found = leading_eigenpairs(product(np.eye(int(ends[-1]))), k)
+    if len(grams) == 1 and size <= DENSE and basis.shape[1] < k:
+        found = leading_eigenpairs(product(np.eye(size)), k)
     else:
-        size = int(ends[-1])
         operator = LinearOperator((size, size), matvec=product, matmat=product, dtype=np.float64)
         found = leading_eigenpairs(operator, k, known=Eigenpairs(np.ones(basis.shape[1]), basis))
     kept = found.values > 1e-12

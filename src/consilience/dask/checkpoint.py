@@ -62,8 +62,8 @@ class Checkpoint:
                     hint="give an empty folder, or what it was made with.",
                 )
         with np.load(self.folder / manifest["model"]) as arrays:
-            kinds: dict[str, Any] = {"lam": float, "growths_left": int, "certified": bool, "n_iter": int}
-            model = Model(*(kinds.get(name, np.asarray)(arrays[name]) for name in Model._fields))
+            numbers = {name: array.item() for name, array in arrays.items() if not array.ndim}
+            model = Model(**{**arrays, **numbers})
         return model, [Stored(str(self.folder / name), State) for name in manifest["states"]]
 
 

@@ -175,9 +175,9 @@ class Cluster(Engine):
         call = delayed(partial(_call, function), pure=False)
         found = self.client.compute([call(part, number, common) for number, part in enumerate(parts)])
         if (progress := self.progress) is not None:
-            done = count(1)
+            done, total = count(1), len(parts)
             for future in found:
-                future.add_done_callback(lambda _: progress(step, next(done), len(parts)))
+                future.add_done_callback(lambda _: progress(step, next(done), total))
         return list(found)
 
     def _split(self, merge: Any, pairs: Any) -> tuple[list[Any], Any]:

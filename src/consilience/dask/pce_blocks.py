@@ -42,7 +42,7 @@ from consilience.core.discretize import (
 from consilience.core.spectral import singular_map
 from consilience.core.stiefel import polar_factor
 from consilience.core.tables import cluster_sizes, contingency, cross, gather, scatter
-from consilience.dask.aggregate import Order, Terms, block_rows
+from consilience.dask.aggregate import Terms, block_rows
 from consilience.dask.engine import Engine, add, stack
 from consilience.dask.moments import STEPS, land, leap, moments
 from consilience.dask.moments import Terms as Polynomial
@@ -98,6 +98,16 @@ class Model(NamedTuple):
     n_iter: int
 
 
+class Job(NamedTuple):
+    """What is to be solved, by what, and how."""
+
+    engine: Engine
+    offsets: np.ndarray
+    n: float  # instances that somebody saw
+    settings: Settings
+    rng: np.random.RandomState
+
+
 class Solution(NamedTuple):
     """The end of the iteration."""
 
@@ -111,14 +121,14 @@ class Solution(NamedTuple):
 
 def open_block(
     piece: Any, number: int, terms: Terms, offsets: np.ndarray, normalized: bool
-) -> tuple[State, tuple[np.ndarray, np.ndarray, float]]:
+) -> tuple[State, tuple[np.ndarray, np.ndarray]]:
     """The state of a block before anything is known; weighted counts of cluster pairs and cluster sizes."""
     rows = block_rows(piece, number, terms)
     seen = (rows.codes >= 0).any(axis=1)
     codes, w = np.ascontiguousarray(rows.codes[seen]), rows.counts[seen].astype(float)
     n = len(codes)
     weights = w / (codes >= 0).sum(axis=1) if normalized else w
-    statistics = contingency(codes, offsets, weights), cluster_sizes(codes, offsets, w), float(w.sum())
+    statistics = contingency(codes, offsets, weights), cluster_sizes(codes, offsets, w)
     return State(codes, codes, w, np.zeros(n, np.int32), np.ones(n), np.empty((n, 0))), statistics
 
 
@@ -133,11 +143,12 @@ def embed(
     return state._replace(h=h), sums
 
 
-def start(engine: Engine, parts: Any, order: Order, settings: Settings, rng: Any) -> tuple[Model, list[Any]]:
+def start(job: Job, parts: Any, terms: Terms) -> tuple[Model, list[Any]]:
     """The first embedding, rotation, base rotations and age."""
-    c, normalized, offsets = settings.n_clusters, settings.init == "normalized", order.offsets
-    states, (gram, sizes, n) = engine.update(
-        "counting", open_block, add, parts, order.terms, offsets, normalized, version=0
+    engine, offsets, n, settings, _ = job
+    c, normalized = settings.n_clusters, settings.init == "normalized"
+    states, (gram, sizes) = engine.update(
+        "counting", open_block, add, parts, terms, offsets, normalized, version=0
     )
     scale = start_scale(sizes, n, c) if normalized else np.ones(len(sizes))
     table = singular_map(gram, c, scale)
@@ -150,7 +161,7 @@ def start(engine: Engine, parts: Any, order: Order, settings: Settings, rng: Any
     states, (moments_, sums) = engine.update(
         "embedding", embed, add, states, offsets, table, normalized, version=1
     )
-    rotation = rotate_blocks(engine, states, settings, n, rng)
+    rotation = rotate_blocks(job, states)
     m = len(offsets) - 1
     alpha = np.full(m, 1.0 / m)
     table = align_bases(moments_, sums, offsets, alpha, settings.diversity)
@@ -174,12 +185,13 @@ def _norms(state: State, given: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.sqrt(np.einsum("pd,pd->p", state.h, state.h)), state.w
 
 
-def rotate_blocks(engine: Engine, states: list[Any], settings: Settings, n: float, rng: Any) -> np.ndarray:
+def rotate_blocks(job: Job, states: list[Any]) -> np.ndarray:
     """`spectral_rotation` of an embedding in blocks: starts on a sample of rows, then all rows.
 
     The rows are those that the function in memory draws: by their places in the order of norms. All of them,
     where there are few; there are more than `max_distinct`.
     """
+    engine, _, n, settings, rng = job
     n_init, n_sampled = settings.n_init, max(SAMPLE_ROWS, 50 * settings.n_clusters)
     if settings.max_distinct < n_sampled:
         few = engine.reduce("rotation", _few_rows, partial(_merge_few, most=n_sampled), states, n_sampled)
@@ -301,20 +313,13 @@ def advance(state: State, number: int, task: Task) -> tuple[State, Any]:
     return State(state.codes, filled, w, y, v, h), (*found, float(w @ v), sums)
 
 
-def solve(
-    engine: Engine,
-    states: list[Any],
-    model: Model,
-    n: float,
-    offsets: np.ndarray,
-    settings: Settings,
-    save: Callable[[Model, list[Any]], None],
-) -> Solution:
+def solve(job: Job, states: list[Any], model: Model, save: Callable[[Model, list[Any]], None]) -> Solution:
     """Iterate from a model and its states until nothing changes, as `pce` does.
 
     Round A of an iteration ends the one before: it is there that labels move under the rotation which that
     one found. `save` is called after every round B.
     """
+    engine, offsets, n, settings, _ = job
     while True:
         last, growths = model.n_iter == settings.max_iter, _growths(model)
         ages = () if last else tuple(model.lam * GROWTH**growth for growth in growths)

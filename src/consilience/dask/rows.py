@@ -118,11 +118,10 @@ def delayed_calls(parts: Any, function: Any, given: tuple[Any, ...]) -> list[Any
     return [delayed(function, pure=False)(part, number, *shared) for number, part in enumerate(parts)]
 
 
-def dask_array(calls: list[Any], sizes: Sequence[int], dtype: Any, width: int | None) -> Any:
-    """The blocks of rows that the calls return, as one dask array."""
+def dask_array(calls: list[Any], sizes: Sequence[int], dtype: Any, tail: tuple[int, ...]) -> Any:
+    """The blocks of rows that the calls return, each row of shape `tail`, as one dask array."""
     import dask.array as da
 
-    tail = () if width is None else (width,)
     pairs = zip(calls, sizes, strict=True)
     return da.concatenate([da.from_delayed(call, (size, *tail), dtype) for call, size in pairs])
 
@@ -141,15 +140,15 @@ class RowValues(NamedTuple):
         parts = zip(self.blocks, repeat(None) if self.states is None else self.states, strict=False)
         return parts if self.blocks.kind == "stream" else list(parts)
 
-    def collection(self, name: str, dtype: Any, width: int | None = None) -> Any:
+    def collection(self, name: str, dtype: Any, tail: tuple[int, ...]) -> Any:
         """Values of all rows, lazily: a dask series or array for a dask input, else a `BlockArray`."""
         given = (self.key, name)
         if self.blocks.kind not in ("frame", "array"):
             return BlockArray(name, self.engine, self.parts, self.sizes, _one_value, given)
         calls = delayed_calls(self.parts(), _one_value, given)
-        if self.blocks.kind == "frame" and width is None:
+        if self.blocks.kind == "frame" and not tail:
             return _series(self.blocks.original, calls, name.removesuffix("s"), dtype)
-        return dask_array(calls, self.sizes, dtype, width)
+        return dask_array(calls, self.sizes, dtype, tail)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """A folder of Parquet files with a row per instance: ids, label, confidence; see `write_labels`."""

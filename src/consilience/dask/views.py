@@ -42,13 +42,13 @@ class ViewBlocks(NamedTuple):
         return self.engine.reduce(step, _of_views, merge, self.pieces, self.names, function, *shared)
 
     def lazily(
-        self, name: str, sizes: Sequence[int], dtype: Any, width: int | None, function: Any, *shared: Any
+        self, name: str, sizes: Sequence[int], dtype: Any, tail: tuple[int, ...], function: Any, *shared: Any
     ) -> Any:
         """``function(block, *shared)`` of all blocks as a dask array, or block by block."""
         given = (self.names, function, *shared)
         if not self.is_dask:
             return BlockArray(name, self.engine, self.parts, sizes, _of_views, given)
-        return dask_array(delayed_calls(self.pieces, _of_views, given), sizes, dtype, width)
+        return dask_array(delayed_calls(self.pieces, _of_views, given), sizes, dtype, tail)
 
     def parts(self) -> list[Any]:
         """What a pass goes through."""
@@ -159,10 +159,9 @@ class ViewBlocksMixin:
         self.n_features_in_ = sum(found.n_features)
         self._centers, self._extend = clusters.centers[self._answer(clusters.labels)], found.extend
         self._keep(found)
-        self.embedding_ = blocks.lazily("embedding", found.sizes, float, found.width, found.embed)
-        self.labels_ = blocks.lazily(
-            "labels", found.sizes, np.int64, None, _nearest, found.embed, self._centers
-        )
+        sizes, embed = found.sizes, found.embed
+        self.embedding_ = blocks.lazily("embedding", sizes, float, (found.width,), embed)
+        self.labels_ = blocks.lazily("labels", sizes, np.int64, (), _nearest, embed, self._centers)
         return self
 
     def predict(self: Any, X: Any) -> np.ndarray:
