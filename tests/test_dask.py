@@ -586,6 +586,22 @@ def test_apmc_on_blocks_equals_apmc_in_memory(n_views, options):
     assert_array_equal(model.predict(views), reference.predict(views))
 
 
+def test_a_block_of_views_may_be_empty():
+    views = [view / 30.0 for view in views_of(300, 3, 2, 3, 0.2)]
+    blocks = in_blocks(views, 3)
+    blocks.insert(1, [view[:0] for view in views])
+    for model, reference in [
+        (blockwise.APMC(3, random_state=0), consilience.APMC(3, random_state=0)),
+        (
+            blockwise.EEIMVC(3, prior=None, random_state=0),
+            consilience.EEIMVC(3, kernel="embedding", prior=None, random_state=0),
+        ),
+    ]:
+        labels = model.fit(blocks).labels_
+        assert [len(block) for block in labels] == [100, 0, 100, 100]
+        assert_array_equal(np.asarray(labels), reference.fit(views).labels_)
+
+
 def test_apmc_on_blocks_refuses_views_with_few_common_rows():
     views = views_of(100, 3, 2, 4, 0.0)
     views[0][20:] = np.nan

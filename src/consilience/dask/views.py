@@ -126,7 +126,8 @@ def _unit_rows(block: ViewRows, embed: Embed, stride: int) -> np.ndarray:
 
 
 def _nearest(block: ViewRows, embed: Embed, centers: np.ndarray) -> np.ndarray:
-    return nearest(embed(block), centers).astype(np.int64)
+    rows = embed(block)
+    return nearest(rows, centers).astype(np.int64) if len(rows) else np.empty(0, dtype=np.int64)
 
 
 class ViewBlocksMixin:
