@@ -43,11 +43,14 @@ def merged(merge: Callable[[Sequence[Any]], Any], parts: Iterable[Any]) -> Any:
         if len(head) == 1:
             return head[0]
         parts = _groups(merge, chain(head, parts))
+        del head
 
 
 def _groups(merge: Callable[[Sequence[Any]], Any], parts: Iterator[Any]) -> Iterator[Any]:
     while group := list(islice(parts, _FAN_IN)):
-        yield group[0] if len(group) == 1 else merge(group)
+        whole = group[0] if len(group) == 1 else merge(group)
+        del group  # parts may be large: none is kept while the next ones come
+        yield whole
 
 
 def add(parts: Sequence[Any]) -> Any:
