@@ -24,7 +24,7 @@ from consilience.core.stiefel import power_iteration
 from consilience.dask import pce_blocks
 from consilience.dask.aggregate import RowIndex
 from consilience.dask.checkpoint import Checkpoint
-from consilience.dask.engine import Serial, Tree
+from consilience.dask.engine import Engine, merged
 from consilience.dask.moments import land, leap, moments
 from consilience.dask.places import locate
 from tests.planted import planted
@@ -142,6 +142,7 @@ def test_linear_methods_give_the_labels_of_the_estimator_in_memory(method):
     again = clone(model.set_params(max_distinct=7))
     assert type(again) is type(model)
     assert again.get_params() == model.get_params()
+    assert repr(again) == f"{method}(max_distinct=7, n_clusters={C}, random_state=0)"
 
 
 def test_a_method_that_needs_all_distinct_rows_says_when_they_are_too_many():
@@ -341,11 +342,11 @@ def interrupted(monkeypatch, after):
     """Rounds B that are run, in a list; the one after `after` iterations is interrupted."""
     rounds, plain = [], pce_blocks._round_b
 
-    def counted(engine, states, task, model, certified, folder):
-        if model.n_iter == after:
+    def counted(engine, states, task, certified):
+        if task.model.n_iter == after:
             raise KeyboardInterrupt
-        rounds.append(model.n_iter)
-        return plain(engine, states, task, model, certified, folder)
+        rounds.append(task.model.n_iter)
+        return plain(engine, states, task, certified)
 
     monkeypatch.setattr(pce_blocks, "_round_b", counted)
     return rounds
@@ -393,11 +394,11 @@ def test_an_interruption_while_states_are_written_leaves_the_last_complete_itera
     undisturbed = blockwise.PCE(C, **options)
     plain_advance, plain_save, calls = pce_blocks.advance, Checkpoint.save, []
 
-    def failing(state, number, task, path):
+    def failing(state, number, task):
         calls.append(number)
         if len(calls) == 8:  # the second block of the third iteration
             raise KeyboardInterrupt
-        return plain_advance(state, number, task, path)
+        return plain_advance(state, number, task)
 
     with monkeypatch.context() as patch:
         patch.setattr(pce_blocks, "advance", failing)
@@ -452,7 +453,7 @@ def test_places_are_those_of_the_sorted_values(kind):
         pce_blocks.State(blank, blank, w[rows], blank, values[rows], blank)
         for rows in np.array_split(np.arange(len(values)), 7)
     ]
-    found = locate(Serial(), "test", states, of_state, None, places)
+    found = locate(Engine(), "test", states, of_state, None, places)
     assert_array_equal(found.values, expected)
     assert found.highest == values.max()
 
@@ -472,12 +473,14 @@ def test_rows_are_found_also_where_their_numbers_overflow(k):
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 100])
 def test_parts_are_merged_in_order_and_once(n):
-    merged = []
-    tree = Tree(lambda parts: merged.append(len(parts)) or [one for part in parts for one in part])
-    for part in range(n):
-        tree.add([part])
-    assert tree.result() == list(range(n))
-    assert max(merged, default=0) <= 8
+    sizes = []
+
+    def merge(parts):
+        sizes.append(len(parts))
+        return [one for part in parts for one in part]
+
+    assert merged(merge, ([part] for part in range(n))) == list(range(n))
+    assert max(sizes, default=0) <= 8
 
 
 def test_a_block_that_changes_between_passes_is_refused():
@@ -503,7 +506,7 @@ def test_an_empty_cluster_takes_the_row_that_it_takes_in_memory():
         pce_blocks.State(rows.codes[p], rows.codes[p], w[p], np.zeros(len(p), np.int32), w[p], h[p])
         for p in cut
     ]
-    closing, evidence = pce_blocks.close(Serial(), states, np.eye(4), partitions.offsets)
+    closing, evidence = pce_blocks.close(Engine(), states, np.eye(4), partitions.offsets)
     assert len(closing.moved) == 1
     found = pce_blocks.final_labels(
         pce_blocks.State(rows.codes, rows.codes, w, np.zeros(len(w), np.int32), w, h), closing
@@ -581,6 +584,22 @@ def test_apmc_on_blocks_equals_apmc_in_memory(n_views, options):
     assert_allclose(model.eigenvalues_, reference.eigenvalues_, atol=1e-9)
     assert model.n_components_ == reference.n_components_
     assert_array_equal(model.predict(views), reference.predict(views))
+
+
+def test_a_block_of_views_may_be_empty():
+    views = [view / 30.0 for view in views_of(300, 3, 2, 3, 0.2)]
+    blocks = in_blocks(views, 3)
+    blocks.insert(1, [view[:0] for view in views])
+    for model, reference in [
+        (blockwise.APMC(3, random_state=0), consilience.APMC(3, random_state=0)),
+        (
+            blockwise.EEIMVC(3, prior=None, random_state=0),
+            consilience.EEIMVC(3, kernel="embedding", prior=None, random_state=0),
+        ),
+    ]:
+        labels = model.fit(blocks).labels_
+        assert [len(block) for block in labels] == [100, 0, 100, 100]
+        assert_array_equal(np.asarray(labels), reference.fit(views).labels_)
 
 
 def test_apmc_on_blocks_refuses_views_with_few_common_rows():
@@ -694,11 +713,11 @@ def test_a_worker_that_dies_between_rounds_does_not_change_the_answer(
     source = blockwise.read_parquet(write_parquet(tmp_path / "in", frame), block_rows=1_500)
     plain, killed = pce_blocks._round_b, []
 
-    def kill_first(engine, states, task, model, certified, folder):
-        if model.n_iter == 1 and not killed:
+    def kill_first(engine, states, task, certified):
+        if task.model.n_iter == 1 and not killed:
             killed.append(min(client.run(os.getpid).values()))
             os.kill(killed[0], signal.SIGKILL)
-        return plain(engine, states, task, model, certified, folder)
+        return plain(engine, states, task, certified)
 
     monkeypatch.setattr(pce_blocks, "_round_b", kill_first)
     checkpoint = tmp_path / "run" if with_checkpoint else None

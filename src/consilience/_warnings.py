@@ -3,11 +3,9 @@
 import sys
 import warnings
 from pathlib import Path
+from types import FrameType
 
-import sklearn
-
-# Frames of this package, and of scikit-learn's wrappers around `fit`, are not where the user's call stands.
-_INSIDE = tuple(f"{Path(file).parent}" for file in (__file__, sklearn.__file__))
+_HERE = str(Path(__file__).parent)
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, hint: str) -> None:
@@ -15,6 +13,12 @@ def warn(message: str, category: type[Warning] = UserWarning, *, hint: str) -> N
     warning = category(f"{message} Hint: {hint}")
     warning.hint = hint  # type: ignore[attr-defined]
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
+    while frame.f_back is not None and _is_inside(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether a frame is of this package, or of scikit-learn's wrappers around `fit`."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return frame.f_code.co_filename.startswith(_HERE) or module.startswith("sklearn.")

@@ -21,7 +21,8 @@ from consilience._label_tables import MISSING, encode_column, plain
 from consilience._warnings import warn
 from consilience.core.canonical import member_colours, number, stack_codes
 from consilience.core.grouping import DistinctRows, distinct_rows, group
-from consilience.dask.blocks import Encoded, code_type, encode
+from consilience.dask.blocks import Blocks, Encoded, code_type, encode
+from consilience.dask.engine import Engine, add
 from consilience.partitions import Partitions
 
 
@@ -54,7 +55,9 @@ class Table(NamedTuple):
 def summarize(piece: Any, number: int, max_distinct: int) -> Summary:
     """The statistics of a block."""
     block = encode(number, piece)
-    rows, counts = _seen_rows(block)
+    every = distinct_rows(block.codes, _sizes(block.categories))
+    seen = (every.codes >= 0).any(axis=1)
+    rows, counts = every.codes[seen], every.counts[seen]
     unseen = np.flatnonzero((block.codes < 0).all(axis=1))
     few = len(rows) <= max_distinct
     return Summary(
@@ -73,14 +76,6 @@ def summarize(piece: Any, number: int, max_distinct: int) -> Summary:
     )
 
 
-def _seen_rows(block: Encoded) -> tuple[np.ndarray, np.ndarray]:
-    if not len(block.codes):
-        return block.codes, np.empty(0, dtype=np.int64)
-    rows = distinct_rows(block.codes, _sizes(block.categories))
-    seen = (rows.codes >= 0).any(axis=1)
-    return rows.codes[seen], rows.counts[seen]
-
-
 def _digest(block: Encoded, rows: np.ndarray, counts: np.ndarray) -> str:
     found = hashlib.blake2b(digest_size=16)
     found.update(repr((block.names, [labels.tolist() for labels in block.categories])).encode())
@@ -91,8 +86,6 @@ def _digest(block: Encoded, rows: np.ndarray, counts: np.ndarray) -> str:
 
 def merge(parts: Sequence[Summary], max_distinct: int) -> Summary:
     """The statistics of several blocks as one."""
-    if len(parts) == 1:
-        return parts[0]
     names = parts[0].names
     for part in parts:
         if part.names != names:
@@ -110,12 +103,9 @@ def merge(parts: Sequence[Summary], max_distinct: int) -> Summary:
                 for b, part in enumerate(parts)
             ]
         )
-        if len(stacked):
-            every = np.concatenate([part.counts for part in parts])
-            rows = distinct_rows(stacked, _sizes(categories), every)
-            codes, counts = rows[:2] if len(rows.counts) <= max_distinct else (None, None)
-        else:
-            codes, counts = stacked, np.empty(0, dtype=np.int64)
+        rows = distinct_rows(stacked, _sizes(categories), np.concatenate([part.counts for part in parts]))
+        if len(rows.counts) <= max_distinct:
+            codes, counts = rows.codes, rows.counts
     members = tuple(
         np.bincount(np.concatenate(maps), np.concatenate([part.members[i] for part in parts]), len(labels))
         for i, (maps, labels) in enumerate(unions)
@@ -146,11 +136,10 @@ def _sizes(categories: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([len(labels) for labels in categories])
 
 
-def read_table(blocks: Any, engine: Any, max_distinct: int, unobserved: str) -> Table:
+def read_table(blocks: Blocks, engine: Engine, max_distinct: int, unobserved: str) -> Table:
     """One pass over the blocks: their distinct rows, checked as a table in memory is."""
-    parts = blocks if blocks.kind == "stream" else list(blocks)
-    merged = partial(merge, max_distinct=max_distinct)
-    return finish(engine.reduce("reading", summarize, merged, parts, max_distinct), unobserved)
+    merge_few = partial(merge, max_distinct=max_distinct)
+    return finish(engine.reduce("reading", summarize, merge_few, blocks.parts, max_distinct), unobserved)
 
 
 def finish(summary: Summary, unobserved: str) -> Table:
@@ -202,14 +191,13 @@ class Order(NamedTuple):
     clusters: np.ndarray  # which of the stacked clusters of the table each stacked cluster is
 
 
-def canonical_order(engine: Any, blocks: Any, table: Table) -> Order:
+def canonical_order(engine: Engine, blocks: Blocks, table: Table) -> Order:
     """The order of base clusterings and clusters of `Partitions.canonical`, by passes over the blocks."""
     known = table.partitions
     given = Terms(known.columns, known.categories)
 
     def refine(colours: np.ndarray) -> np.ndarray:
-        parts = blocks if blocks.kind == "stream" else list(blocks)
-        return np.asarray(engine.reduce("ordering", block_colours, _add, parts, given, colours))
+        return np.asarray(engine.reduce("ordering", block_colours, add, blocks.parts, given, colours))
 
     new = number(table.members, refine, known.offsets)
     categories = [
@@ -227,10 +215,6 @@ def block_colours(piece: Any, number: int, terms: Terms, colours: np.ndarray) ->
     return member_colours(stack_codes(rows.codes, offsets), rows.counts, colours)
 
 
-def _add(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.asarray(np.sum(parts, axis=0))
-
-
 def block_rows(piece: Any, number: int, terms: Terms) -> DistinctRows:
     """The distinct rows of a block in the terms of the whole table; rows without a label are among them."""
     block = encode(number, piece)
@@ -239,8 +223,6 @@ def block_rows(piece: Any, number: int, terms: Terms) -> DistinctRows:
         for j, known in zip(terms.columns, terms.categories, strict=True)
     ]
     codes = recode(block.codes[:, list(terms.columns)], maps, code_type(terms.categories))
-    if not len(codes):
-        return DistinctRows(codes, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     return distinct_rows(codes, _sizes(terms.categories))
 
 

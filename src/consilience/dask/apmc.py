@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
-from threadpoolctl import threadpool_limits
 
 from consilience import multiview
 from consilience._errors import InputError
-from consilience._sklearn import fit_context, random_source
-from consilience._warnings import warn
 from consilience.core.anchors import nearest_anchors, pair_weights
 from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
-from consilience.dask.engine import Engine, engine_for
-from consilience.dask.views import (
-    ViewBlocks,
-    cluster_blocks,
-    lazy_rows,
-    load_views,
-    nearest_center,
-    read_views,
-)
+from consilience.dask.engine import add, stack
+from consilience.dask.views import ViewBlocks, ViewBlocksMixin, ViewRows
 from consilience.multiview.apmc import (
     FEW,
-    SHARE,
     Link,
     Side,
+    choose_anchors,
+    extend,
     groups_of_views,
     membership,
+    n_nearest,
     reach,
     scaled_factor,
     unlinked_views,
+    with_scales,
 )
-from consilience.multiview.scaling import TEXT, Scaling
+from consilience.multiview.scaling import (
+    TEXT,
+    Scaling,
+    by_deviation,
+    by_rarity,
+    refuse_negative,
+    scale_views,
+)
 
 
 class Seen(NamedTuple):
@@ -46,29 +45,19 @@ class Seen(NamedTuple):
 
     sizes: tuple[int, ...]
     observed: np.ndarray
-    sums: list[np.ndarray]
-    filled: list[np.ndarray]  # entries that are not zero, per feature
     lowest: np.ndarray
+    sums: Sequence[np.ndarray]
+    filled: Sequence[np.ndarray]  # entries that are not zero, per feature
 
 
-class Reach(NamedTuple):
-    """How a block becomes rows of the factor: what every worker knows."""
-
-    names: tuple[str, ...]
-    scalings: list[Scaling]
-    links: list[Link]
-    kinds: np.ndarray  # which pairs hold an instance, for every kind of instance there is
-
-
-def look(piece: Any, number: int, names: tuple[str, ...]) -> Seen:
+def look(block: ViewRows) -> Seen:
     """The first look at a block."""
-    block = load_views(piece, number, names)
     return Seen(
         (len(block.observed),),
         block.observed,
+        np.array([array.min(initial=0.0) for array in block.arrays]),
         [array.sum(axis=0) for array in block.arrays],  # absent rows are zero
         [(array != 0).sum(axis=0) for array in block.arrays],
-        np.array([array.min(initial=0.0) for array in block.arrays]),
     )
 
 
@@ -77,161 +66,148 @@ def merge_looks(parts: Sequence[Seen]) -> Seen:
     return Seen(
         sum((part.sizes for part in parts), ()),
         np.concatenate([part.observed for part in parts]),
-        [np.sum(columns, axis=0) for columns in zip(*(part.sums for part in parts), strict=True)],
-        [np.sum(columns, axis=0) for columns in zip(*(part.filled for part in parts), strict=True)],
         np.min([part.lowest for part in parts], axis=0),
+        *add([part[3:] for part in parts]),
     )
 
 
-def spread_of(piece: Any, number: int, names: tuple[str, ...], centers: list[np.ndarray]) -> list[np.ndarray]:
+def spread_of(block: ViewRows, centers: list[np.ndarray]) -> list[np.ndarray]:
     """Squared deviations from the means, summed over the rows that a view has."""
-    block = load_views(piece, number, names)
     pairs = zip(block.arrays, centers, block.observed.T, strict=True)
     return [np.square(array[present] - center).sum(axis=0) for array, center, present in pairs]
 
 
-def _add_lists(parts: Sequence[list[np.ndarray]]) -> list[np.ndarray]:
-    return [np.sum(tables, axis=0) for tables in zip(*parts, strict=True)]
-
-
-def learn_scalings(engine: Engine, blocks: ViewBlocks, seen: Seen, normalize: str | None) -> list[Scaling]:
+def learn_scalings(blocks: ViewBlocks, seen: Seen, normalize: str | None) -> list[Scaling]:
     """The scaling of every view, as `multiview.scaling.learn_scaling` finds it."""
     n = seen.observed.sum(axis=0)
-    kinds = []
-    for v, filled in enumerate(seen.filled):
-        kind = normalize or "none"
-        if kind == "auto":
-            kind = "tfidf" if filled.sum() < TEXT * n[v] * len(filled) and seen.lowest[v] >= 0 else "standard"
-        if kind == "tfidf" and seen.lowest[v] < 0:
-            raise InputError(
-                f"view {blocks.names[v]!r} has negative entries, which normalize='tfidf' cannot take.",
-                hint="use normalize='auto' or 'standard'",
-            )
-        kinds.append(kind)
+    if normalize == "tfidf":
+        refuse_negative(blocks.names, seen.lowest)
+    kinds = [normalize or "none"] * len(n)
+    if normalize == "auto":
+        entries = n * [len(filled) for filled in seen.filled]
+        text = (np.array([filled.sum() for filled in seen.filled]) < TEXT * entries) & (seen.lowest >= 0)
+        kinds = np.where(text, "tfidf", "standard").tolist()
     centers = [total / max(count, 1) for total, count in zip(seen.sums, n, strict=True)]
-    spread = centers
-    if "standard" in kinds:
-        spread = engine.reduce("scaling", spread_of, _add_lists, blocks.pieces, blocks.names, centers)
-    found = []
-    for v, kind in enumerate(kinds):
-        if kind == "tfidf":
-            found.append(Scaling(kind, factor=np.log((1.0 + n[v]) / (1.0 + seen.filled[v])) + 1.0))
-        elif kind == "standard":
-            deviation = np.sqrt(spread[v] / n[v])
-            constant = deviation <= 1e-10 * np.abs(centers[v])
-            found.append(
-                Scaling(kind, centers[v], 1.0 / np.where(constant | (deviation == 0), 1.0, deviation))
-            )
-        else:
-            found.append(Scaling(kind))
-    return found
+    spread = blocks.reduce("scaling", spread_of, add, centers) if "standard" in kinds else centers
+    learned = {
+        "tfidf": lambda v: by_rarity(n[v], seen.filled[v]),
+        "standard": lambda v: by_deviation(centers[v], spread[v] / n[v]),
+    }
+    return [learned[kind](v) if kind in learned else Scaling(kind) for v, kind in enumerate(kinds)]
 
 
-def take_rows(part: Any, number: int, names: tuple[str, ...], scalings: list[Scaling]) -> list[np.ndarray]:
-    """Scaled features of some rows of a block."""
-    piece, rows = part
-    block = load_views(piece, number, names)
-    return [
-        scaling.apply(array, present)[rows]
-        for scaling, array, present in zip(scalings, block.arrays, block.observed.T, strict=True)
-    ]
+def take_rows(block: ViewRows, rows: list[np.ndarray], scalings: list[Scaling]) -> list[np.ndarray]:
+    """Scaled features of some rows, given per block."""
+    return [array[rows[block.number]] for array in scale_views(block, scalings)]
 
 
-def _stack_lists(parts: Sequence[list[np.ndarray]]) -> list[np.ndarray]:
-    return [np.concatenate(tables) for tables in zip(*parts, strict=True)]
-
-
-def distances_of(
-    piece: Any, number: int, names: tuple[str, ...], scalings: list[Scaling], link: Link
-) -> np.ndarray:
+def distances_of(block: ViewRows, scalings: list[Scaling], link: Link) -> np.ndarray:
     """Distances to the nearest anchors, summed, for the sides of a pair, and how many they are."""
-    block = load_views(piece, number, names)
-    out = np.zeros((len(link.sides), 2))
+    arrays, out = scale_views(block, scalings), np.zeros((len(link.sides), 2))
     for s, side in enumerate(link.sides):
-        present = block.observed[:, side.view]
-        if present.any():
-            x = scalings[side.view].apply(block.arrays[side.view], present)[present]
-            distance = np.sqrt(nearest_anchors(x, side.reference, side.n_neighbors).distance)
-            out[s] = distance.sum(), distance.size
+        x = arrays[side.view][block.observed[:, side.view]]
+        distance = np.sqrt(nearest_anchors(x, side.reference, side.n_neighbors).distance)
+        out[s] = distance.sum(), distance.size
     return out
 
 
-def _sum(parts: Sequence[Any]) -> Any:
-    return np.sum(parts, axis=0)
+def choose_links(
+    blocks: ViewBlocks,
+    seen: Seen,
+    scalings: list[Scaling],
+    n_clusters: int,
+    *,
+    n_neighbors: int | None,
+    bandwidth: float | str,
+    n_anchors: int,
+    rng: np.random.RandomState,
+) -> tuple[list[Link], dict[tuple[int, ...], str]]:
+    """The pairs of views and their anchors, as `apmc` chooses them."""
+    chosen, linkage = choose_anchors(seen.observed, n_clusters, n_anchors, rng)
+    for pair, how in linkage.items():
+        if how == "diffusion":
+            names = " and ".join(repr(blocks.names[v]) for v in pair)
+            shared = seen.observed[:, pair].all(axis=1).sum()
+            raise InputError(
+                f"the views {names} have {shared} instances in common, APMC on blocks needs "
+                f"{FEW * n_clusters}.",
+                hint="leave one of the views out, or use consilience.APMC in memory.",
+            )
+    groups = groups_of_views(list(chosen), len(blocks.names))
+    if len(groups) > 1:
+        raise ValueError(unlinked_views(groups, blocks.names))
+    rows = np.unique(np.concatenate(list(chosen.values())))
+    ends = np.cumsum(seen.sizes)
+    local = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    local = [part - start for part, start in zip(local, ends - seen.sizes, strict=True)]
+    features = blocks.reduce("anchors", take_rows, stack, local, scalings)
+    sigma = None if isinstance(bandwidth, str) else float(bandwidth)
+    links = []
+    for pair, anchors in chosen.items():
+        m, at = n_nearest(n_neighbors, len(anchors), n_clusters), np.searchsorted(rows, anchors)
+        sides = tuple(Side(v, features[v][at], m, sigma, None) for v in pair)
+        link = Link(pair, anchors, sides, np.ones(len(anchors)))
+        if bandwidth == "mean_distance":
+            sums = blocks.reduce("anchors", distances_of, add, scalings, link)
+            means = (sums[:, 0] / sums[:, 1]).tolist()
+            sides = tuple(side._replace(bandwidth=mean) for side, mean in zip(sides, means, strict=True))
+            link = link._replace(sides=sides)
+        links.append(link)
+    return links, linkage
 
 
-def weights_of(piece: Any, number: int, known: Reach) -> tuple[sp.csr_array, np.ndarray]:
-    """Z Lambda^(-1/2) of a block, and which pairs of views hold each row."""
-    block = load_views(piece, number, known.names)
-    arrays = [
-        scaling.apply(array, present)
-        for scaling, array, present in zip(known.scalings, block.arrays, block.observed.T, strict=True)
-    ]
-    tables = [reach(arrays, block.observed, link, fitted=True) for link in known.links]
-    return scaled_factor(known.links, tables), membership(known.links, block.observed)
+class Reach(NamedTuple):
+    """How a block becomes rows of the factor: what every worker knows."""
+
+    scalings: list[Scaling]
+    links: list[Link]
+    kinds: np.ndarray  # which pairs hold an instance, for every kind of instance there is
+
+    def weights(self, block: ViewRows) -> tuple[sp.csr_array, np.ndarray]:
+        """Z Lambda^(-1/2) of a block, and the kind of each row."""
+        arrays = scale_views(block, self.scalings)
+        tables = [reach(arrays, block.observed, link, fitted=True) for link in self.links]
+        member = membership(self.links, block.observed)
+        distinct, inverse = np.unique(member, axis=0, return_inverse=True)
+        kind = (distinct[:, None] == self.kinds).all(axis=2).argmax(axis=1)
+        return scaled_factor(self.links, tables), kind[inverse.ravel()]
 
 
-def count_anchors(piece: Any, number: int, known: Reach) -> tuple[np.ndarray, sp.csr_array]:
-    """Sums of the columns of Z by kind of row, and which anchors occur in one row."""
-    factor, member = weights_of(piece, number, known)
-    kind = _kind_of(member, known.kinds)
-    chosen = sp.csr_array(
-        (np.ones(len(kind)), (kind, np.arange(len(kind)))), shape=(len(known.kinds), len(kind))
-    )
+class Extension(NamedTuple):
+    """How a block becomes rows of the embedding, up to their length."""
+
+    known: Reach
+    table: np.ndarray  # per kind of row
+
+    def __call__(self, block: ViewRows) -> np.ndarray:
+        """Rows of the embedding."""
+        arrays = scale_views(block, self.known.scalings)
+        return extend(self.known.links, self.known.kinds, self.table, arrays, block.observed)
+
+
+def count_anchors(block: ViewRows, known: Reach) -> tuple[np.ndarray, sp.csr_array]:
+    """Sums of the columns of Z by kind of row, and in how many rows two anchors occur."""
+    factor, kind = known.weights(block)
+    n = len(kind)
+    chosen = sp.csr_array((np.ones(n), (kind, np.arange(n))), shape=(len(known.kinds), n))
     pattern = factor.copy()
     pattern.data[:] = 1.0
-    together = (pattern.T @ pattern).tocsr()
-    together.data[:] = 1.0
-    return (chosen @ factor).toarray(), together
-
-
-def _merge_anchors(parts: Sequence[Any]) -> Any:
-    together = parts[0][1]
-    for _, more in parts[1:]:
-        together = together + more
-    together.data[:] = 1.0
-    return np.sum([sums for sums, _ in parts], axis=0), together
-
-
-def _kind_of(member: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    place = {row.tobytes(): g for g, row in enumerate(np.ascontiguousarray(kinds))}
-    distinct, inverse = np.unique(member, axis=0, return_inverse=True)
-    return np.array([place[np.ascontiguousarray(row).tobytes()] for row in distinct])[inverse.ravel()]
+    return (chosen @ factor).toarray(), (pattern.T @ pattern).tocsr()
 
 
 def normalized_grams(
-    piece: Any, number: int, known: Reach, degree_tables: np.ndarray, parts: np.ndarray
+    block: ViewRows, known: Reach, degree_tables: np.ndarray, parts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """A^T D^-1 A by kind of row, and rows and degrees of every component."""
-    factor, member = weights_of(piece, number, known)
-    kind = _kind_of(member, known.kinds)
+    factor, kind = known.weights(block)
     degrees = np.asarray(factor.multiply(degree_tables[kind]).sum(axis=1)).ravel()
     grams = np.zeros((len(known.kinds), factor.shape[1], factor.shape[1]))
-    for g in range(len(known.kinds)):
+    for g in np.unique(kind):
         rows = np.flatnonzero(kind == g)
-        if len(rows):
-            block = factor[rows]
-            grams[g] = (block.T @ (sp.diags_array(1.0 / degrees[rows]) @ block)).toarray()
+        grams[g] = (factor[rows].T @ (sp.diags_array(1.0 / degrees[rows]) @ factor[rows])).toarray()
     part = parts[factor.indices[factor.indptr[:-1]]]
     n_parts = int(parts.max()) + 1
     return grams, np.stack([np.bincount(part, minlength=n_parts), np.bincount(part, degrees, n_parts)])
-
-
-def _add_pairs(parts: Sequence[Any]) -> Any:
-    return tuple(np.sum(tables, axis=0) for tables in zip(*parts, strict=True))
-
-
-def embed_rows(piece: Any, number: int, given: Any) -> np.ndarray:
-    """Rows of the embedding, up to their length."""
-    known, extension = given
-    factor, member = weights_of(piece, number, known)
-    distinct, inverse = np.unique(member, axis=0, return_inverse=True)
-    mixed = np.tensordot(pair_weights(distinct, known.kinds), extension, axes=1)
-    out = np.empty((len(member), extension.shape[2]))
-    for g, table in enumerate(mixed):
-        rows = np.flatnonzero(inverse.ravel() == g)
-        out[rows] = factor[rows] @ table
-    return out
 
 
 def eigenpairs_of(
@@ -257,11 +233,11 @@ def eigenpairs_of(
         roots.append(vectors[:, kept] * np.sqrt(values[kept]))
         inverses.append((vectors[:, kept] / np.sqrt(values[kept])).T)
     ends = np.cumsum([root.shape[1] for root in roots])
-    cuts = ends[:-1]
+    size, cuts = int(ends[-1]), ends[:-1]
 
     def product(x: np.ndarray) -> np.ndarray:
-        x = x.reshape(int(ends[-1]), -1)
-        spread = np.stack([root @ part for root, part in zip(roots, np.split(x, cuts), strict=True)])
+        parts = np.split(x.reshape(size, -1), cuts)
+        spread = np.stack([root @ part for root, part in zip(roots, parts, strict=True)])
         mixed = np.tensordot(kind_weights, spread, axes=1)
         return np.concatenate([root.T @ part for root, part in zip(roots, mixed, strict=True)])
 
@@ -269,12 +245,9 @@ def eigenpairs_of(
         np.concatenate([inverse @ part for inverse, part in zip(inverses, b, strict=True)]) for b in known[:k]
     ]
     basis = np.column_stack([u / np.linalg.norm(u) for u in ones])
-    if basis.shape[1] == k:
-        found = Eigenpairs(np.ones(k), basis)
-    elif len(grams) == 1 and ends[-1] <= DENSE:
-        found = leading_eigenpairs(product(np.eye(int(ends[-1]))), k)
+    if len(grams) == 1 and size <= DENSE and basis.shape[1] < k:
+        found = leading_eigenpairs(product(np.eye(size)), k)
     else:
-        size = int(ends[-1])
         operator = LinearOperator((size, size), matvec=product, matmat=product, dtype=np.float64)
         found = leading_eigenpairs(operator, k, known=Eigenpairs(np.ones(basis.shape[1]), basis))
     kept = found.values > 1e-12
@@ -283,7 +256,21 @@ def eigenpairs_of(
     return values, np.stack([root @ part for root, part in zip(roots, parts, strict=True)]) / values
 
 
-class APMC(multiview.APMC):
+class Found(NamedTuple):
+    """What APMC learned from blocks."""
+
+    sizes: tuple[int, ...]
+    n_features: tuple[int, ...]
+    width: int
+    embed: Extension
+    extend: Extension
+    eigenvalues: np.ndarray
+    observed: np.ndarray
+    linkage: dict[tuple[int, ...], str]
+    n_components: int
+
+
+class APMC(ViewBlocksMixin, multiview.APMC):
     """APMC on views in row blocks: a dask array per view, or a list of blocks.
 
     The anchors, which are few, go to every block; blocks send back tables of the size of the anchors, and the
@@ -297,7 +284,7 @@ class APMC(multiview.APMC):
 
     Attributes
     ----------
-    labels_, embedding_ : dask array or an iterable of blocks
+    labels_, embedding_ : dask array or BlockArray
         As in :class:`consilience.APMC`, aligned with the input and computed when asked for; rows of
         `embedding_` are not scaled to norm one.
     eigenvalues_, anchors_, linkage_, n_components_, n_clusters_, observed_, view_names_
@@ -311,138 +298,44 @@ class APMC(multiview.APMC):
     lower `n_anchors`.
     """
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> APMC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list or dict of dask arrays, or list of blocks
-            The features of every view; an absent row is NaN. A block is a list or dict of arrays.
-        y : ignored
-            There for scikit-learn's interface.
-        """
-        blocks = read_views(X)
-        engine = engine_for("views" if blocks.is_dask else "list")
+    def _solve_blocks(self, blocks: ViewBlocks, rng: np.random.RandomState) -> Found:
         k = int(self.n_clusters)
-        rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            seen = engine.reduce("reading", look, merge_looks, blocks.pieces, blocks.names)
-            scalings = learn_scalings(engine, blocks, seen, self.normalize)
-            links, linkage = self._links(engine, blocks, seen, scalings, rng)
-            kinds = np.unique(membership(links, seen.observed), axis=0)
-            known = Reach(blocks.names, scalings, links, kinds)
-            sums, together = engine.reduce("anchors", count_anchors, _merge_anchors, blocks.pieces, known)
-            known, values, extension, n_components = _solve(engine, blocks, known, sums, together, k)
-            given = (known, extension)
-            n = len(seen.observed)
-            clusters = cluster_blocks(engine, blocks.pieces, embed_rows, given, n, k, self.n_init, rng)
-        if n_components > k:
-            warn(
-                f"the similarity graph has {n_components} components, more than n_clusters={k}: the "
-                "smallest were put together.",
-                hint="raise n_neighbors.",
-            )
-        self.view_names_, self.observed_ = blocks.names, seen.observed
-        self.n_features_per_view_ = tuple(len(total) for total in seen.sums)
-        self.n_features_in_ = sum(self.n_features_per_view_)
-        self._centers = clusters.centers[self._answer(clusters.labels)]
-        self._given = given
-        self.eigenvalues_, self.n_components_ = values, n_components
-        self.linkage_ = {tuple(blocks.names[v] for v in pair): how for pair, how in linkage.items()}
-        self.anchors_ = {tuple(blocks.names[v] for v in link.views): link.anchors for link in links}
-        sizes = seen.sizes
-        self.embedding_ = lazy_rows(engine, blocks, sizes, embed_rows, (given,), float, extension.shape[2])
-        self.labels_ = lazy_rows(
-            engine, blocks, sizes, nearest_center, (embed_rows, given, self._centers), np.int64
+        seen = blocks.reduce("reading", look, merge_looks)
+        scalings = learn_scalings(blocks, seen, self.normalize)
+        links, linkage = choose_links(
+            blocks,
+            seen,
+            scalings,
+            k,
+            n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
+            bandwidth=self.bandwidth,
+            n_anchors=self.n_anchors,
+            rng=rng,
         )
-        return self
+        known = Reach(scalings, links, np.unique(membership(links, seen.observed), axis=0))
+        sums, together = blocks.reduce("anchors", count_anchors, add, known)
+        known = known._replace(links=with_scales(links, sums.sum(axis=0)))
+        projected = sums * np.concatenate([link.scale for link in known.links])  # A_h^T 1
+        kind_weights = pair_weights(known.kinds, known.kinds)
+        parts = connected_components(together, directed=False)[1]
+        grams, (members, degrees) = blocks.reduce(
+            "similarity", normalized_grams, add, known, kind_weights @ projected, parts
+        )
+        occupied = np.flatnonzero(members)
+        largest = occupied[np.argsort(-members[occupied], kind="stable")]
+        ones = [np.where(parts == part, projected, 0.0) / np.sqrt(degrees[part]) for part in largest]
+        values, table = eigenpairs_of(grams, kind_weights, ones, k)
+        embed = Extension(known, table)
+        n_features = tuple(map(len, seen.sums))
+        return Found(
+            seen.sizes, n_features, table.shape[2], embed, embed, values, seen.observed, linkage, len(largest)
+        )
 
-    def _links(
-        self,
-        engine: Engine,
-        blocks: ViewBlocks,
-        seen: Seen,
-        scalings: list[Scaling],
-        rng: np.random.RandomState,
-    ) -> tuple[list[Link], dict[tuple[int, ...], str]]:
-        """The pairs of views and their anchors, as `apmc` chooses them."""
-        n_views, k = len(blocks.names), int(self.n_clusters)
-        pairs: list[tuple[int, ...]] = list(combinations(range(n_views), 2)) if n_views > 1 else [(0,)]
-        chosen, linkage = {}, dict.fromkeys(pairs, "none")
-        for pair in pairs:
-            common = np.flatnonzero(seen.observed[:, pair].all(axis=1))
-            if len(pair) == 2 and len(common) <= k:
-                continue
-            if len(pair) == 2 and len(common) < FEW * k:
-                names = " and ".join(repr(blocks.names[v]) for v in pair)
-                raise InputError(
-                    f"the views {names} have {len(common)} instances in common, APMC on blocks needs "
-                    f"{FEW * k}.",
-                    hint="leave one of the views out, or use consilience.APMC in memory.",
-                )
-            if len(common) > self.n_anchors:
-                common = np.sort(rng.choice(common, self.n_anchors, replace=False))
-            chosen[pair], linkage[pair] = common, "anchors"
-        groups = groups_of_views(list(chosen), n_views)
-        if len(groups) > 1:
-            raise ValueError(unlinked_views(groups, blocks.names))
-        rows = np.unique(np.concatenate(list(chosen.values())))
-        ends = np.cumsum(seen.sizes)
-        local = np.split(rows, np.searchsorted(rows, ends[:-1]))
-        starts = ends - np.array(seen.sizes)
-        parts = [(p, r - s) for p, r, s in zip(blocks.pieces, local, starts, strict=True)]
-        features = engine.reduce("anchors", take_rows, _stack_lists, parts, blocks.names, scalings)
-        links = []
-        for pair, anchors in chosen.items():
-            m = (
-                max(3, round(SHARE * len(anchors) / k))
-                if self.n_neighbors == "auto"
-                else int(self.n_neighbors)
-            )
-            sigma = None if isinstance(self.bandwidth, str) else float(self.bandwidth)
-            at = np.searchsorted(rows, anchors)
-            sides = tuple(Side(v, features[v][at], m, sigma, None) for v in pair)
-            link = Link(pair, anchors, sides, np.ones(len(anchors)))
-            if self.bandwidth == "mean_distance":
-                sums = engine.reduce(
-                    "anchors", distances_of, _sum, blocks.pieces, blocks.names, scalings, link
-                )
-                means = (sums[:, 0] / sums[:, 1]).tolist()
-                sides = tuple(side._replace(bandwidth=mean) for side, mean in zip(sides, means, strict=True))
-                link = link._replace(sides=sides)
-            links.append(link)
-        return links, linkage
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Clusters of new instances, in memory, from whichever views they have.
-
-        Parameters
-        ----------
-        X : list or dict of arrays
-            The features of the new instances, one table per view; an absent row is NaN.
-        """
-        return nearest_center(read_views([X]).pieces[0], 0, embed_rows, self._given, self._centers)
-
-
-def _solve(
-    engine: Engine, blocks: ViewBlocks, known: Reach, sums: np.ndarray, together: sp.csr_array, k: int
-) -> tuple[Reach, np.ndarray, np.ndarray, int]:
-    """Scales of the anchors, degrees, components and eigenvectors."""
-    total = sums.sum(axis=0)
-    # An anchor that is nobody's neighbour has an empty column: any scale will do.
-    scale = 1.0 / np.sqrt(np.where(total > 0, total, 1.0))
-    ends = np.cumsum([len(link.scale) for link in known.links])[:-1]
-    links = [link._replace(scale=part) for link, part in zip(known.links, np.split(scale, ends), strict=True)]
-    known = known._replace(links=links)
-    kind_weights = pair_weights(known.kinds, known.kinds)
-    projected = sums * scale  # A_h^T 1
-    parts = connected_components(together, directed=False)[1]
-    grams, members = engine.reduce(
-        "similarity", normalized_grams, _add_pairs, blocks.pieces, known, kind_weights @ projected, parts
-    )
-    occupied = np.flatnonzero(members[0] > 0)
-    largest = occupied[np.argsort(-members[0][occupied], kind="stable")]
-    ones = [np.where(parts == part, projected, 0.0) / np.sqrt(members[1][part]) for part in largest]
-    values, extension = eigenpairs_of(grams, kind_weights, ones, k)
-    return known, values, extension, len(largest)
+    def _keep(self, found: Found) -> None:
+        names = self.view_names_
+        self.observed_ = found.observed
+        self.eigenvalues_, self.n_components_ = found.eigenvalues, found.n_components
+        self.linkage_ = {tuple(names[v] for v in pair): how for pair, how in found.linkage.items()}
+        links = found.embed.known.links
+        self.anchors_ = {tuple(names[v] for v in link.views): link.anchors for link in links}
+        self._check_components()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ class ParquetPiece(NamedTuple):
         return f"file {self.path!r}, {which}"
 
 
+@dataclass(eq=False, repr=False)
 class Blocks:
     """A table of labels as blocks of rows, which can be gone through any number of times.
 
@@ -53,14 +55,18 @@ class Blocks:
         What was given.
     """
 
-    def __init__(self, pieces: Any, kind: str, original: Any, ids: tuple[str, ...] = ()) -> None:
-        self.pieces = pieces
-        self.kind = kind
-        self.original = original
-        self.ids = ids
+    pieces: Any
+    kind: str
+    original: Any
+    ids: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.pieces() if self.kind == "stream" else self.pieces)
+
+    @property
+    def parts(self) -> Any:
+        """What a pass goes through: the list of the blocks, where there is one."""
+        return self if self.kind == "stream" else self.pieces
 
     @property
     def n_blocks(self) -> int | None:
@@ -89,11 +95,9 @@ def read_blocks(X: Any) -> Blocks:
         return Blocks(X, "stream", X)
     raise InputTypeError(
         f"cannot read blocks of rows from {type(X).__name__}.",
-        hint=(
-            "give a dask dataframe or array, a Parquet file or folder, a list of arrays or frames, or a "
-            "function that returns an iterator over them; a table in memory goes to the estimators of "
-            "consilience itself, and an iterator can be gone through only once."
-        ),
+        hint="give a dask dataframe or array, a Parquet file or folder, a list of arrays or frames, or a "
+        "function that returns an iterator over them; a table in memory goes to the estimators of "
+        "consilience itself, and an iterator can be gone through only once.",
     )
 
 
@@ -157,15 +161,13 @@ def _files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> l
 
 def _together(sizes: list[int], block_rows: int) -> list[tuple[int, ...]]:
     """Consecutive row groups, as many as stay below the size of a block."""
-    found: list[list[int]] = []
+    found: list[tuple[int, ...]] = []
     rows = 0
     for group, size in enumerate(sizes):
-        if not found or rows + size > block_rows:
-            found.append([])
-            rows = 0
-        found[-1].append(group)
-        rows += size
-    return [tuple(groups) for groups in found]
+        fits = found and rows + size <= block_rows
+        found.append((*found.pop(), group) if fits else (group,))
+        rows = rows + size if fits else size
+    return found
 
 
 def is_dask_frame(X: Any) -> bool:
@@ -224,18 +226,17 @@ def _encode(table: Any) -> Encoded:
         names = tuple(map(str, getattr(table, "columns", range(width))))
         return Encoded(names, np.empty((0, width), dtype=np.int8), (np.empty(0, dtype=np.int64),) * width)
     read = read_table(table, None)
-    codes, categories = [], []
-    for name, values in zip(read.names, map(_coded, read.columns), strict=True):
-        if isinstance(values, Coded):
-            column, labels = encode_coded(*values, "missing", name, None)
-        else:
-            column, labels = encode_column(values, "missing", name, None)
-        codes.append(column)
-        categories.append(labels)
-    stacked = np.empty((len(table), len(codes)), dtype=code_type(categories), order="F")
-    for i, column in enumerate(codes):
-        stacked[:, i] = column
-    return Encoded(tuple(read.names), stacked, tuple(categories))
+    found = [
+        encode_coded(*values, "missing", name, None)
+        if isinstance(values, Coded)
+        else encode_column(values, "missing", name, None)
+        for name, values in zip(read.names, map(_coded, read.columns), strict=True)
+    ]
+    categories = tuple(labels for _, labels in found)
+    codes = np.empty((len(table), len(found)), dtype=code_type(categories), order="F")
+    for i, (column, _) in enumerate(found):
+        codes[:, i] = column
+    return Encoded(tuple(read.names), codes, categories)
 
 
 def _coded(values: Any) -> Any:

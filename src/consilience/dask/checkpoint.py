@@ -20,14 +20,13 @@ _VERSION = 1
 class Checkpoint:
     """The model and the states of the blocks after the last complete iteration.
 
-    States of two iterations take turns in two folders; ``manifest.json`` is replaced last and says which is
+    States of two iterations take turns; ``manifest.json`` is replaced last and says which is
     complete, so that a run which ends at any moment leaves one that is.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).absolute()
-        for parity in range(2):
-            (self.folder / f"state-{parity}").mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
 
     def save(self, run: dict[str, Any], model: Model, states: list[Any]) -> None:
         """Remember an iteration of a run; `run` says which input and which parameters."""
@@ -63,11 +62,9 @@ class Checkpoint:
                     hint="give an empty folder, or what it was made with.",
                 )
         with np.load(self.folder / manifest["model"]) as arrays:
-            kinds = {"lam": float, "growths_left": int, "certified": bool, "n_iter": int}
-            fields: dict[str, Any] = {
-                name: kinds.get(name, np.asarray)(arrays[name]) for name in Model._fields
-            }
-        return Model(**fields), [Stored(str(self.folder / name), State) for name in manifest["states"]]
+            numbers = {name: array.item() for name, array in arrays.items() if not array.ndim}
+            model = Model(**{**arrays, **numbers})
+        return model, [Stored(str(self.folder / name), State) for name in manifest["states"]]
 
 
 def _replace(path: Path, write: Any) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from consilience import consensus
 from consilience._errors import InputError
-from consilience._sklearn import Interval
+from consilience._sklearn import Interval, fit_context
 from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import Blocks, read_blocks
-from consilience.dask.engine import Engine, Progress, engine_for
+from consilience.dask.engine import Engine, engine_for
 from consilience.dask.rows import RowValues, looked_up
 
 MAX_DISTINCT = 5_000_000
@@ -34,6 +34,7 @@ class BlocksMixin:
     max_distinct: int
     unobserved: str
 
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Any:
         """Merge the base clusterings.
 
@@ -48,10 +49,10 @@ class BlocksMixin:
         """
         return self._fit(*self._read(X))
 
-    def _read(self, X: Any, progress: Progress | None = None) -> tuple[Blocks, Engine, Table]:
+    def _read(self, X: Any) -> tuple[Blocks, Engine, Table]:
         """One pass: the distinct rows of all blocks."""
         blocks = read_blocks(X)
-        engine = engine_for(blocks.kind, progress)
+        engine = engine_for(blocks.kind)
         return blocks, engine, read_table(blocks, engine, int(self.max_distinct), self.unobserved)
 
     def _fit(self, blocks: Blocks, engine: Engine, table: Table) -> Any:
@@ -65,10 +66,8 @@ class BlocksMixin:
         raise InputError(
             f"there are more than {self.max_distinct} distinct label rows, too many for "
             f"{type(self).__name__} in memory.",
-            hint=(
-                "use consilience.dask.PCE, which then works on blocks, use fewer or coarser base "
-                "clusterings, or set max_distinct on the estimator if memory allows."
-            ),
+            hint="use consilience.dask.PCE, which then works on blocks, use fewer or coarser base "
+            "clusterings, or set max_distinct on the estimator if memory allows.",
         )
 
     def _fit_distinct(self, blocks: Blocks, engine: Engine, table: Table) -> None:
@@ -83,17 +82,18 @@ class BlocksMixin:
             f"{table.partitions.n_rows} distinct label rows of {table.n_rows}, at most "
             f"{self.max_distinct}: solved in memory"
         )
-        self._keep(RowValues(blocks, engine, key, None, table.sizes), values)
+        shapes = {name: (value.dtype, value.shape[1:]) for name, value in values.items()}
+        self._keep(RowValues(blocks, engine, key, None, table.sizes), shapes)
 
     def _name_columns(self, table: Table) -> None:
         self.n_features_in_ = table.partitions.n_columns
         self.feature_names_in_ = np.array(table.partitions.column_names, dtype=object)
 
-    def _keep(self, found: RowValues, values: dict[str, np.ndarray]) -> None:
+    def _keep(self, found: RowValues, shapes: dict[str, tuple[Any, tuple[int, ...]]]) -> None:
+        """Values of rows as attributes; `shapes` are the type and the shape of an entry."""
         self._values_of_rows = found
-        for name, value in values.items():
-            width = value.shape[1] if value.ndim == 2 else None
-            setattr(self, f"{name}_", found.collection(name, value.dtype, width))
+        for name, (dtype, tail) in shapes.items():
+            setattr(self, f"{name}_", found.collection(name, dtype, tail))
 
     def write_labels(self, path: str | os.PathLike[str]) -> None:
         """Write a folder of Parquet files: the ids of the input, ``label`` and ``confidence``.
@@ -135,17 +135,29 @@ def _predict_array(block: np.ndarray, model: Any) -> np.ndarray:
     return np.asarray(model.predict(block)) if len(block) else np.empty(0, dtype=np.int64)
 
 
+def with_parameters(method: type, **own: Any) -> type:
+    """The method with further parameters, or other defaults of those that it has."""
+    given = inspect.signature(method.__init__)  # type: ignore[misc]
+    further = own.keys() - given.parameters.keys()
+
+    def __init__(self: Any, *args: Any, **values: Any) -> None:
+        values = {**own, **values}
+        for name in further:
+            setattr(self, name, values.pop(name))
+        method.__init__(self, *args, **values)  # type: ignore[misc]
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = {
+        **given.parameters,
+        **{name: inspect.Parameter(name, kind, default=own[name]) for name in own},
+    }
+    # This is where scikit-learn looks for the parameters.
+    __init__.__signature__ = given.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
+    return type(method.__name__, (method,), {"__init__": __init__})
+
+
 def on_blocks(method: type, **more: Any) -> type:
     """The method on blocks, under the same name; with `max_distinct` and `more` as further parameters."""
-    own = {"max_distinct": MAX_DISTINCT, **more}
-
-    def __init__(self: Any, *args: Any, **parameters: Any) -> None:
-        for name, default in own.items():
-            setattr(self, name, parameters.pop(name, default))
-        method.__init__(self, *args, **parameters)  # type: ignore[misc]
-
-    given = inspect.signature(method)
-    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own]
     text = f"""{(method.__doc__ or "").split(chr(10) + chr(10))[0]}
 
     On tables in blocks: dask collections, Parquet files, lists of blocks. Parameters and attributes are
@@ -153,21 +165,14 @@ def on_blocks(method: type, **more: Any) -> type:
     collections. `max_distinct` is the most distinct label rows that are solved in memory. See
     :class:`consilience.dask.PCE` for what else there is.
     """
-    names = sorted([*method._get_param_names(), *own])  # type: ignore[attr-defined]
+    constraints = {
+        **method._parameter_constraints,  # type: ignore[attr-defined]
+        "max_distinct": [Interval(Integral, 1, None, closed="left")],
+    }
     return type(
         method.__name__,
-        (BlocksMixin, method),
-        {
-            "__doc__": text,
-            "__module__": "consilience.dask",
-            "__init__": __init__,
-            "__signature__": given.replace(parameters=[*given.parameters.values(), *added]),
-            "_get_param_names": classmethod(lambda cls: names),
-            "_parameter_constraints": {
-                **method._parameter_constraints,  # type: ignore[attr-defined]
-                "max_distinct": [Interval(Integral, 1, None, closed="left")],
-            },
-        },
+        (BlocksMixin, with_parameters(method, max_distinct=MAX_DISTINCT, **more)),
+        {"__doc__": text, "__module__": "consilience.dask", "_parameter_constraints": constraints},
     )
 
 

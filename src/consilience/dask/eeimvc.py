@@ -2,190 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from consilience import multiview
 from consilience._errors import InputError
-from consilience._sklearn import fit_context, random_source
 from consilience.core.stiefel import polar_factor
-from consilience.dask.engine import engine_for
-from consilience.dask.views import cluster_blocks, lazy_rows, load_views, nearest_center, read_views
-from consilience.multiview.kernels import nearest
-from consilience.multiview.sweeps import settled
+from consilience.dask.consensus import with_parameters
+from consilience.dask.engine import add
+from consilience.dask.views import ViewBlocks, ViewBlocksMixin, ViewRows
+from consilience.multiview._late import common_map, inverse_root, unit_weights
+from consilience.multiview.sweeps import Progress, Sweeps, settled
 
-# Gram eigenvalues below this share of the largest carry rounding errors only.
-_NOTHING = 1e-12
+Kind = tuple[bool, ...]  # the views that a row is present in
 
 
-class Pattern(NamedTuple):
-    """Rows that are present in the same views: how many, and the moments of their stacked embeddings."""
+class Maps(NamedTuple):
+    """How stacked base embeddings become rows of the consensus."""
 
-    n: int
-    moments: np.ndarray
+    of_kind: dict[Kind, np.ndarray]
+
+    def __call__(self, block: ViewRows) -> np.ndarray:
+        """Rows of H of a block."""
+        out = np.empty((len(block.observed), next(iter(self.of_kind.values())).shape[1]))
+        for kind, rows, stacked in _by_kind(block):
+            out[rows] = stacked @ self.of_kind[kind]
+        return out
+
+
+class Projections(NamedTuple):
+    """How base embeddings of new rows become rows of the consensus."""
+
+    of_view: list[np.ndarray]
+
+    def __call__(self, block: ViewRows) -> np.ndarray:
+        """Rows of H of new rows."""
+        return np.asarray(sum(a @ part for a, part in zip(block.arrays, self.of_view, strict=True)))
 
 
 class Found(NamedTuple):
-    """What `eeimvc_moments` learned; maps take stacked base embeddings to rows of the consensus."""
+    """What EE-IMVC learned from blocks."""
 
-    maps: dict[tuple[bool, ...], np.ndarray]  # per pattern
+    sizes: tuple[int, ...]
+    n_features: tuple[int, ...]
+    width: int
+    embed: Maps
+    extend: Projections
     weights: np.ndarray
     rotations: list[np.ndarray]
-    projections: list[np.ndarray]  # of the views of a new row
     objective: np.ndarray
     n_iter: int
     converged: bool
 
 
-def patterns_of(piece: Any, number: int, names: tuple[str, ...], k: int) -> Any:
-    """Rows of the block, and its moments by pattern of present views."""
-    block = load_views(piece, number, names)
-    for name, array in zip(names, block.arrays, strict=True):
-        if array.shape[1] != k:
-            raise InputError(
-                f"block {number}: view {name!r} has {array.shape[1]} columns, but an embedding has one per "
-                f"cluster, here {k}.",
-                hint="give that many leading eigenvectors of each view.",
-            )
+def _by_kind(block: ViewRows) -> Iterator[tuple[Kind, np.ndarray, np.ndarray]]:
+    """The kinds of rows, the rows of each, and their base embeddings side by side."""
     stacked = np.hstack(block.arrays)
     kinds, inverse = np.unique(block.observed, axis=0, return_inverse=True)
-    found = {}
     for g, kind in enumerate(kinds):
-        z = stacked[inverse.ravel() == g]
-        found[tuple(kind.tolist())] = Pattern(len(z), z.T @ z)
-    return (len(stacked),), found
+        rows = np.flatnonzero(inverse.ravel() == g)
+        yield tuple(kind.tolist()), rows, stacked[rows]
 
 
-def merge_patterns(parts: Sequence[Any]) -> Any:
-    """Several blocks as one."""
-    sizes: tuple[int, ...] = ()
-    total: dict[tuple[bool, ...], Pattern] = {}
-    for more, found in parts:
-        sizes += more
-        for kind, pattern in found.items():
-            old = total.get(kind)
-            total[kind] = (
-                pattern if old is None else Pattern(old.n + pattern.n, old.moments + pattern.moments)
+def moments_of(block: ViewRows, k: int) -> tuple[tuple[int, ...], dict[Kind, np.ndarray]]:
+    """Rows of the block, and the moments of its stacked embeddings by kind of row."""
+    for name, array in zip(block.names, block.arrays, strict=True):
+        if array.shape[1] != k:
+            raise InputError(
+                f"block {block.number}: view {name!r} has {array.shape[1]} columns, but an embedding has one "
+                f"per cluster, here {k}.",
+                hint="give that many leading eigenvectors of each view.",
             )
-    return sizes, dict(sorted(total.items()))
+    return (len(block.observed),), {kind: z.T @ z for kind, _, z in _by_kind(block)}
+
+
+def merge_moments(parts: Sequence[Any]) -> Any:
+    """Several blocks as one."""
+    kinds = sorted({kind for _, found in parts for kind in found})
+    sizes = sum((sizes for sizes, _ in parts), ())
+    return sizes, {kind: add([found[kind] for _, found in parts if kind in found]) for kind in kinds}
 
 
 def eeimvc_moments(
-    patterns: dict[tuple[bool, ...], Pattern],
+    moments: dict[Kind, np.ndarray],
     k: int,
     *,
     regularization: float,
-    with_prior: bool,
     init: str,
     max_iter: int,
     tol: float,
-    progress: Callable[[int, float], None] | None = None,
-) -> Found:
+    progress: Progress | None = None,
+) -> tuple[Any, ...]:
     r"""The sweeps of :func:`consilience.multiview.eeimvc.eeimvc` on moments alone.
 
     .. math:: \max \; tr(H^T \sum_p \beta_p H_p W_p) + \lambda \, tr(H^T H_0)
 
     A row of H is a linear function of the row z of all base embeddings side by side, and so is a filled-in
     row of :math:`H_p`: by a matrix that depends only on which views the row is present in. Every product
-    over rows is then a product with the moments :math:`\sum z z^T` of a pattern.
+    over rows is then a product with the moments :math:`\sum z z^T` of a kind of rows.
 
-    Symbols: z -> patterns; H -> maps; beta -> weights; W_p -> rotations[p]; lambda -> regularization.
-    Cost: patterns x (views x k)^3 a sweep, whatever the number of rows.
+    Symbols: z -> moments; H -> maps; beta -> weights; W_p -> rotations[p]; lambda -> regularization.
+    Returns the fields of `Found` from `embed` on.
+    Cost: kinds x (views x k)^3 a sweep, whatever the number of rows.
     """
-    kinds = list(patterns)
+    kinds, s = list(moments), list(moments.values())
     m = len(kinds[0])
-    lam = regularization if with_prior else 0.0
-    s = [patterns[kind].moments for kind in kinds]
-    pick = [np.eye(m * k)[:, p * k : (p + 1) * k] for p in range(m)]
-    hs = [[pick[p] if kind[p] else np.zeros((m * k, k)) for p in range(m)] for kind in kinds]
-    prior = _common_directions(sum(s[1:], start=s[0]), k)
+    pick = np.split(np.eye(m * k), m, axis=1)
+    hs = [
+        [part if there else np.zeros_like(part) for part, there in zip(pick, kind, strict=True)]
+        for kind in kinds
+    ]
+    prior = common_map(add(s), k)
     beta = np.full(m, 1.0 / np.sqrt(m))
     ws = [np.eye(k)] * m
-    if init == "aligned":
-        ws = [polar_factor(_product(s, [h[p] for h in hs], [prior] * len(s))) for p in range(m)]
+
+    def align(maps: list[np.ndarray]) -> list[np.ndarray]:
+        return [polar_factor(_product(s, [h[p] for h in hs], maps)) for p in range(m)]
 
     def combine() -> list[np.ndarray]:
-        return [sum((h[p] @ (beta[p] * ws[p]) for p in range(m)), start=lam * prior) for h in hs]
+        return [sum((h[p] @ (beta[p] * ws[p]) for p in range(m)), start=regularization * prior) for h in hs]
 
+    if init == "aligned":
+        ws = align([prior] * len(s))
     t = combine()
-    objective: list[float] = []
-    converged = False
-    for iteration in range(max_iter):
+    sweeps = Sweeps(max_iter, progress)
+    for _ in sweeps:
         maps = _orthonormal(s, t)  # Eq. (7)
-        ws = [polar_factor(_product(s, [h[p] for h in hs], maps)) for p in range(m)]  # Eq. (8)
+        ws = align(maps)  # Eq. (8)
         for p in range(m):
             absent = [g for g, kind in enumerate(kinds) if not kind[p]]
             if absent:  # Eq. (9)
                 filled = _orthonormal([s[g] for g in absent], [maps[g] @ ws[p].T for g in absent])
                 for g, new in zip(absent, filled, strict=True):
                     hs[g][p] = new
-        v = np.array([float(np.trace(_product(s, maps, [h[p] for h in hs]) @ ws[p])) for p in range(m)])
-        v = np.maximum(v, 0.0)  # Eq. (10)
-        norm = np.linalg.norm(v)
-        beta = v / norm if norm > 0 else np.full(m, 1.0 / np.sqrt(m))
+        # Eq. (10)
+        beta = unit_weights([np.trace(_product(s, maps, [h[p] for h in hs]) @ ws[p]) for p in range(m)])
         t = combine()
-        objective.append(float(np.trace(_product(s, maps, t))))
-        if progress:
-            progress(iteration + 1, objective[-1])
-        if settled(objective, tol):
-            converged = True
-            break
-    level = _leveling(_product(s, t, t))
-    projections = [(beta[p] * ws[p] + lam * prior[p * k : (p + 1) * k]) @ level for p in range(m)]
-    return Found(
-        dict(zip(kinds, maps, strict=True)),
-        beta,
-        ws,
-        projections,
-        np.array(objective),
-        iteration + 1,
-        converged,
-    )
+        sweeps.add(float(np.trace(_product(s, maps, t))))
+        sweeps.converged = settled(sweeps.objective, tol)
+    white = inverse_root(_product(s, t, t))
+    of_prior = np.split(regularization * prior, m)
+    projections = [(b * w + part) @ white for b, w, part in zip(beta, ws, of_prior, strict=True)]
+    return Maps(dict(zip(kinds, maps, strict=True))), Projections(projections), beta, ws, *sweeps.outcome
 
 
 def _product(s: list[np.ndarray], left: list[np.ndarray], right: list[np.ndarray]) -> np.ndarray:
-    """``L^T R`` for two tables whose rows are those of z times a matrix per pattern."""
+    """``L^T R`` for two tables whose rows are those of z times a matrix per kind of row."""
     return np.sum([a.T @ moments @ b for moments, a, b in zip(s, left, right, strict=True)], axis=0)
 
 
 def _orthonormal(s: list[np.ndarray], maps: list[np.ndarray]) -> list[np.ndarray]:
     """The polar factor; twice, since one pass through a Gram matrix loses half of the digits."""
     for _ in range(2):
-        factor = _leveling(_product(s, maps, maps))
+        factor = inverse_root(_product(s, maps, maps))
         maps = [a @ factor for a in maps]
     return maps
 
 
-def _leveling(gram: np.ndarray) -> np.ndarray:
-    values, vectors = np.linalg.eigh(gram)
-    floor = _NOTHING * max(float(values[-1]), np.finfo(float).tiny)
-    return (vectors * np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)) @ vectors.T
-
-
-def _common_directions(moments: np.ndarray, k: int) -> np.ndarray:
-    """The map to the leading left singular vectors of all base embeddings side by side."""
-    values, vectors = np.linalg.eigh(moments)
-    values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
-    return vectors / np.sqrt(np.maximum(values, _NOTHING * max(float(values[0]), np.finfo(float).tiny)))
-
-
-def embed_rows(piece: Any, number: int, given: Any) -> np.ndarray:
-    """Rows of H of a block."""
-    names, maps = given
-    block = load_views(piece, number, names)
-    stacked = np.hstack(block.arrays)
-    kinds, inverse = np.unique(block.observed, axis=0, return_inverse=True)
-    out = np.empty((len(stacked), next(iter(maps.values())).shape[1]))
-    for g, kind in enumerate(kinds):
-        rows = np.flatnonzero(inverse.ravel() == g)
-        out[rows] = stacked[rows] @ maps[tuple(kind.tolist())]
-    return out
-
-
-class EEIMVC(multiview.EEIMVC):
+class EEIMVC(ViewBlocksMixin, with_parameters(multiview.EEIMVC, prior="average", kernel="embedding")):  # type: ignore[misc]
     """EE-IMVC on ready base embeddings in row blocks: a dask array per view, or a list of blocks.
 
     One pass over the blocks gathers moments for every pattern of present views; all sweeps run on these, so
@@ -203,7 +179,7 @@ class EEIMVC(multiview.EEIMVC):
 
     Attributes
     ----------
-    labels_, embedding_ : dask array or an iterable of blocks
+    labels_, embedding_ : dask array or BlockArray
         As in :class:`consilience.EEIMVC`, aligned with the input and computed when asked for.
     weights_, rotations_, objective_, n_iter_, n_clusters_, view_names_
         As in :class:`consilience.EEIMVC`.
@@ -213,96 +189,20 @@ class EEIMVC(multiview.EEIMVC):
     k-means runs on all rows up to ten million, and on every so many-th row of more.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        regularization: float = 1.0,
-        prior: Any = "average",
-        kernel: Any = "embedding",
-        preprocessing: str = "observed",
-        init: str = "aligned",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            regularization=regularization,
-            prior=prior,
-            kernel=kernel,
-            preprocessing=preprocessing,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            n_init=n_init,
-            verbose=verbose,
-            random_state=random_state,
-        )
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> EEIMVC:
-        """Cluster the instances.
-
-        Parameters
-        ----------
-        X : list or dict of dask arrays, or list of blocks
-            A base embedding per view; an absent row is NaN. A block is a list or dict of arrays.
-        y : ignored
-            There for scikit-learn's interface.
-        """
+    def _solve_blocks(self, blocks: ViewBlocks, rng: np.random.RandomState) -> Found:
         if self.kernel != "embedding" or not (self.prior is None or self.prior == "average"):
             raise InputError(
                 "EEIMVC on blocks takes kernel='embedding' and prior='average' or None. Got "
                 f"{self.kernel!r} and {self.prior!r} instead.",
                 hint="embed every view first, or use consilience.EEIMVC in memory.",
             )
-        blocks = read_views(X)
-        engine = engine_for("views" if blocks.is_dask else "list")
         k = int(self.n_clusters)
-        rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
-            sizes, patterns = engine.reduce(
-                "moments", patterns_of, merge_patterns, blocks.pieces, blocks.names, k
-            )
-            found = eeimvc_moments(
-                patterns,
-                k,
-                regularization=float(self.regularization),
-                with_prior=self.prior is not None,
-                init=self.init,
-                max_iter=self.max_iter,
-                tol=float(self.tol),
-                progress=self._progress if self.verbose else None,
-            )
-            given = (blocks.names, found.maps)
-            clusters = cluster_blocks(
-                engine, blocks.pieces, embed_rows, given, sum(sizes), k, self.n_init, rng
-            )
+        sizes, moments = blocks.reduce("moments", moments_of, merge_moments, k)
+        regularization = 0.0 if self.prior is None else float(self.regularization)
+        found = eeimvc_moments(moments, k, regularization=regularization, init=self.init, **self._sweeping)
+        return Found(sizes, (k,) * len(blocks.names), k, *found)
+
+    def _keep(self, found: Found) -> None:
         self._check_converged(found.converged, self.max_iter)
-        self.view_names_ = blocks.names
-        self.n_features_per_view_ = (k,) * len(blocks.names)
-        self.n_features_in_ = k * len(blocks.names)
-        self._centers = clusters.centers[self._answer(clusters.labels)]
-        self._projections = found.projections
         self.weights_, self.rotations_ = found.weights, found.rotations
         self.objective_, self.n_iter_ = found.objective, found.n_iter
-        self.embedding_ = lazy_rows(engine, blocks, sizes, embed_rows, (given,), float, k)
-        self.labels_ = lazy_rows(
-            engine, blocks, sizes, nearest_center, (embed_rows, given, self._centers), np.int64
-        )
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Clusters of new instances, in memory, from whatever views they have.
-
-        Parameters
-        ----------
-        X : list or dict of arrays
-            Base embeddings of the new instances, one per view; an absent row is NaN.
-        """
-        block = load_views(read_views([X]).pieces[0], 0, self.view_names_)
-        out = sum(array @ part for array, part in zip(block.arrays, self._projections, strict=True))
-        return nearest(np.asarray(out), self._centers)

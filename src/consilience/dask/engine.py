@@ -10,14 +10,15 @@ same answer to the last digit.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import chain, count, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -32,34 +33,36 @@ Progress = Callable[[str, int, int], None]
 _FAN_IN = 8
 
 
-class Tree:
-    """Merges parts as they come, eight consecutive ones at a time, then eight of those, and so on."""
-
-    def __init__(self, merge: Callable[[Sequence[Any]], Any]) -> None:
-        self.merge = merge
-        self.levels: list[list[Any]] = [[]]
-
-    def add(self, part: Any, level: int = 0) -> None:
-        """The next part."""
-        if level == len(self.levels):
-            self.levels.append([])
-        self.levels[level].append(part)
-        if len(self.levels[level]) == _FAN_IN:
-            group, self.levels[level] = self.levels[level], []
-            self.add(self.merge(group), level + 1)
-
-    def result(self) -> Any:
-        """All of them merged."""
-        level = 0
-        while level < len(self.levels) - 1:
-            if self.levels[level]:
-                group, self.levels[level] = self.levels[level], []
-                self.add(group[0] if len(group) == 1 else self.merge(group), level + 1)
-            level += 1
-        last = self.levels[-1]
-        if not last:
+def merged(merge: Callable[[Sequence[Any]], Any], parts: Iterable[Any]) -> Any:
+    """Parts merged as they come, eight consecutive ones at a time, then eight of those, and so on."""
+    parts = iter(parts)
+    while True:
+        head = list(islice(parts, 2))
+        if not head:
             raise InputError("there are no blocks.", hint="give at least one block of rows.")
-        return last[0] if len(last) == 1 else self.merge(last)
+        if len(head) == 1:
+            return head[0]
+        parts = _groups(merge, chain(head, parts))
+        del head
+
+
+def _groups(merge: Callable[[Sequence[Any]], Any], parts: Iterator[Any]) -> Iterator[Any]:
+    while group := list(islice(parts, _FAN_IN)):
+        whole = group[0] if len(group) == 1 else merge(group)
+        del group  # parts may be large: none is kept while the next ones come
+        yield whole
+
+
+def add(parts: Sequence[Any]) -> Any:
+    """Sums of arrays and numbers, or of tuples and lists of such, field by field."""
+    if isinstance(parts[0], tuple | list):
+        return tuple(map(add, zip(*parts, strict=True)))
+    return sum(parts[1:], start=parts[0])
+
+
+def stack(parts: Sequence[Any]) -> Any:
+    """Tuples or lists of tables as one, field by field."""
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 
 class Stored(NamedTuple):
@@ -86,94 +89,84 @@ def fetch(state: Any) -> Any:
         return state.kind(**arrays)
 
 
-class Serial:
+class Engine:
     """Passes in this process. States wait in files, so that memory holds one block at a time."""
+
+    folder: str | None = None  # where states wait between passes; None: in memory
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = progress
-        self._folder: str | None = None
-
-    def scratch(self) -> str | None:
-        """A folder for states; it goes when this object does."""
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="consilience-")
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            for parity in range(2):
-                os.mkdir(os.path.join(self._folder, f"state-{parity}"))
-        return self._folder
 
     def reduce(self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any) -> Any:
         """``merge`` of ``function(part, number, *shared)`` over all parts."""
-        tree = Tree(merge)
-        for number, part in self._counted(step, parts):
-            tree.add(function(part, number, *shared))
-        return tree.result()
+        return self._merged(merge, self._map(step, function, parts, shared))
 
     def update(
-        self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any, stored: bool
+        self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any, version: int
     ) -> tuple[list[Any], Any]:
-        """New states, and the statistics merged; ``function`` returns both. `stored`: states are in files."""
-        tree, states = Tree(merge), []
-        for number, part in self._counted(step, parts):
-            state, statistic = function(part, number, *shared)
-            states.append(state)
-            tree.add(statistic)
-        return states, tree.result()
+        """New states, and the statistics merged; ``function`` returns both.
+
+        In the folder two versions take turns: the last complete one is there until the next is.
+        """
+        keep = partial(_keep, function, self.folder, version % 2)
+        return self._split(merge, self._map(step, keep, parts, shared))
 
     def each(self, step: str, function: Any, parts: Iterable[Any], *shared: Any) -> list[Any]:
         """``function(part, number, *shared)`` for all parts."""
-        return [function(part, number, *shared) for number, part in self._counted(step, parts)]
+        return list(self._map(step, function, parts, shared))
 
     def one(self, function: Any, part: Any, number: int, *shared: Any) -> Any:
         """``function(part, number, *shared)`` for one part."""
-        return function(part, number, *shared)
+        return _call(function, part, number, shared)
 
-    def _counted(self, step: str, parts: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+    def scratch(self) -> str | None:
+        """A folder for states, which goes when this object does; None where they wait in memory."""
+        folder = tempfile.mkdtemp(prefix="consilience-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _map(self, step: str, function: Any, parts: Iterable[Any], shared: tuple[Any, ...]) -> Any:
         total = len(parts) if isinstance(parts, list) else 0
         for number, part in enumerate(parts):
-            yield number, part
+            yield _call(function, part, number, shared)
             if self.progress is not None:
                 self.progress(step, number + 1, total)
 
+    def _merged(self, merge: Any, values: Any) -> Any:
+        return merged(merge, values)
 
-class Cluster:
+    def _split(self, merge: Any, pairs: Any) -> tuple[list[Any], Any]:
+        states = []
+
+        def statistics() -> Iterator[Any]:
+            for state, statistic in pairs:
+                states.append(state)
+                yield statistic
+
+        found = merged(merge, statistics())
+        return states, found
+
+
+class Cluster(Engine):
     """Passes on the workers of a Dask cluster. States stay in the memory of the workers (Dask spills them to
     disk as it must); a block that a lost worker held is computed again from its source."""
 
     def __init__(self, client: Any, progress: Progress | None = None) -> None:
+        super().__init__(progress)
         self.client = client
-        self.progress = progress
-
-    def scratch(self) -> str | None:
-        """No folder: states stay on the workers."""
-        return None
-
-    def reduce(self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any) -> Any:
-        """``merge`` of ``function(part, number, *shared)`` over all parts."""
-        return self._merged(merge, self._submit(step, function, parts, shared))
-
-    def update(
-        self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any, stored: bool
-    ) -> tuple[list[Any], Any]:
-        """New states, and the statistics merged; ``function`` returns both. `stored`: states are in files."""
-        pairs = self._submit(step, function, parts, shared)
-        states = self.client.map(itemgetter(0), pairs, pure=False)
-        merged = self._merged(merge, self.client.map(itemgetter(1), pairs, pure=False))
-        # Names of files are kept here: were they lost with a worker, they would be made again from files that
-        # the next pass overwrites.
-        return (list(self.client.gather(states)) if stored else states), merged
 
     def each(self, step: str, function: Any, parts: Iterable[Any], *shared: Any) -> list[Any]:
-        """``function(part, number, *shared)`` for all parts."""
-        return list(self.client.gather(self._submit(step, function, parts, shared)))
+        return list(self.client.gather(self._map(step, function, parts, shared)))
 
     def one(self, function: Any, part: Any, number: int, *shared: Any) -> Any:
-        """``function(part, number, *shared)`` for one part."""
         from dask.delayed import delayed
 
-        return self.client.compute(delayed(function, pure=False)(part, number, *shared)).result()
+        return self.client.compute(delayed(_call, pure=False)(function, part, number, shared)).result()
 
-    def _submit(self, step: str, function: Any, parts: Iterable[Any], shared: tuple[Any, ...]) -> list[Any]:
+    def scratch(self) -> str | None:
+        return None
+
+    def _map(self, step: str, function: Any, parts: Iterable[Any], shared: tuple[Any, ...]) -> Any:
         from dask.delayed import delayed
 
         parts = list(parts)
@@ -184,54 +177,40 @@ class Cluster:
             common = self.client.submit(tuple, shared, pure=False)
         call = delayed(partial(_call, function), pure=False)
         found = self.client.compute([call(part, number, common) for number, part in enumerate(parts)])
-        if self.progress is not None:
-            done = _Counter(self.progress, step, len(parts))
+        if (progress := self.progress) is not None:
+            done, total = count(1), len(parts)
             for future in found:
-                future.add_done_callback(done)
+                future.add_done_callback(lambda _: progress(step, next(done), total))
         return list(found)
 
-    def _merged(self, merge: Any, parts: list[Any]) -> Any:
-        # Parts are added up in the order and the groups of the other engine. Before the next blocks, and each
-        # part is let go when it is handed on: otherwise those of all blocks would be in memory at once.
-        tree = Tree(lambda group: self.client.submit(_merge, merge, group, pure=False, priority=10))
-        for part in _emptied(parts):
-            tree.add(part)
-        return tree.result().result()
+    def _split(self, merge: Any, pairs: Any) -> tuple[list[Any], Any]:
+        states = self.client.map(itemgetter(0), pairs, pure=False)
+        found = self._merged(merge, self.client.map(itemgetter(1), pairs, pure=False))
+        # Names of files are kept here: were they lost with a worker, they would be made again from files that
+        # the next pass overwrites.
+        return (states if self.folder is None else list(self.client.gather(states))), found
 
-
-def _emptied(parts: list[Any]) -> Iterator[Any]:
-    """The parts in order, none of which is kept."""
-    parts.reverse()
-    while parts:
-        yield parts.pop()
-
-
-class _Counter:
-    def __init__(self, progress: Progress, step: str, total: int) -> None:
-        self.progress, self.step, self.done, self.total = progress, step, 0, total
-
-    def __call__(self, future: Any) -> None:
-        self.done += 1
-        self.progress(self.step, self.done, self.total)
+    def _merged(self, merge: Any, values: Any) -> Any:
+        # Before the next blocks, and each part is let go when it is handed on: otherwise those of all blocks
+        # would be in memory at once.
+        values.reverse()
+        rest = (values.pop() for _ in range(len(values)))
+        return merged(lambda group: self.client.submit(merge, group, pure=False, priority=10), rest).result()
 
 
 def _call(function: Any, part: Any, number: int, shared: tuple[Any, ...]) -> Any:
-    return function(part, number, *shared)
+    return function(fetch(part), number, *shared)
 
 
-def _merge(merge: Any, parts: list[Any]) -> Any:
-    return merge(parts)
-
-
-Engine = Serial | Cluster
+def _keep(function: Any, folder: str | None, turn: int, part: Any, number: int, *shared: Any) -> Any:
+    state, statistic = function(part, number, *shared)
+    return store(state, None if folder is None else f"{folder}/state-{turn}-{number}.npz"), statistic
 
 
 def engine_for(kind: str, progress: Progress | None = None) -> Engine:
     """The active Dask client where there is one and the blocks can go to it, else this process."""
     distributed = sys.modules.get("distributed")
     if distributed is not None and kind not in ("list", "stream"):
-        try:
+        with suppress(ValueError):  # there is no client
             return Cluster(distributed.default_client(), progress)
-        except ValueError:  # there is no client
-            pass
-    return Serial(progress)
+    return Engine(progress)

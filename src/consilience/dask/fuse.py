@@ -107,16 +107,18 @@ def fuse_parquet(
         engine = engine_for(blocks.kind, progress)
         table = read_table(blocks, engine, max_distinct, unobserved)
         rng = random_source(random_state)
-        if not table.fits:
-            model = _block_method(method, n_clusters, unobserved, max_distinct, checkpoint, rng)
-            model._fit(blocks, engine, table)
-            answer, done = model._values_of_rows, _report_blocks(output, table, model)
+        if table.fits:
+            answer, found = _fuse_distinct(blocks, engine, table, n_clusters, method, unobserved, rng)
         else:
-            answer, done = _fuse_distinct(
-                blocks, engine, table, n_clusters, method, unobserved, rng, progress
-            )
+            given = {"n_clusters": n_clusters, "unobserved": unobserved, "max_distinct": max_distinct}
+            model = _block_method(method, {**given, "checkpoint": checkpoint}, rng)
+            model._fit(blocks, engine, table)
+            sizes = np.round(model._answer.evidence.prior * (table.n_rows - table.n_unseen)).astype(np.int64)
+            reason = "It is the method that works on blocks."
+            found = (None, model.n_clusters_, sizes, "PCE", reason, model.path_, model.path_reason_)
+            answer = model._values_of_rows
         answer.write(output)
-        return done._replace(output=Path(output))
+    return ParquetFusion(Path(output), table.n_rows, table.n_unseen, *found)
 
 
 @contextmanager
@@ -138,62 +140,27 @@ def _fuse_distinct(
     method: Any,
     unobserved: str,
     rng: np.random.RandomState,
-    progress: Progress | None,
-) -> tuple[RowValues, ParquetFusion]:
+) -> tuple[RowValues, tuple[Any, ...]]:
     """`fuse` on distinct rows with counts."""
     known = table.partitions
-    fusion = fuse_partitions(known, n_clusters, method, unobserved, rng, 0, None, progress)
+    fusion = fuse_partitions(known, n_clusters, method, unobserved, rng, 0, None, engine.progress)
     values = {"labels": fusion.labels, "confidence": confidence(known, fusion.labels)}
     key = looked_up(known, values, 0 if unobserved == "largest" else -1)
     sizes = np.bincount(fusion.labels, known.counts).astype(np.int64)
-    done = ParquetFusion(
-        Path(),
-        table.n_rows,
-        table.n_unseen,
-        known.n_rows,
-        len(sizes),
-        sizes,
-        fusion.method,
-        fusion.reason,
-        "distinct rows",
-        f"{known.n_rows} distinct label rows of {table.n_rows} fit in memory",
-    )
-    return RowValues(blocks, engine, key, None, table.sizes), done
+    why = f"{known.n_rows} distinct label rows of {table.n_rows} fit in memory"
+    answer = RowValues(blocks, engine, key, None, table.sizes)
+    return answer, (known.n_rows, len(sizes), sizes, fusion.method, fusion.reason, "distinct rows", why)
 
 
-def _block_method(
-    method: Any,
-    n_clusters: Any,
-    unobserved: str,
-    max_distinct: int,
-    checkpoint: Any,
-    rng: np.random.RandomState,
-) -> PCE:
+def _block_method(method: Any, given: dict[str, Any], rng: np.random.RandomState) -> PCE:
     """PCE on blocks, with the parameters of the one that was asked for."""
-    given: dict[str, Any] = {}
+    own: dict[str, Any] = {}
     if isinstance(method, consensus.PCE):
-        given = clone(method).get_params()
+        own = clone(method).get_params()
     elif not isinstance(method, str) or method.lower() not in ("auto", "pce"):
         raise InputError(
-            f"there are more than max_distinct={max_distinct} distinct label rows, and only PCE works on "
-            "blocks.",
+            f"there are more than max_distinct={given['max_distinct']} distinct label rows, and only PCE "
+            "works on blocks.",
             hint="use method='auto' or 'PCE', or raise max_distinct.",
         )
-    given |= {"n_clusters": n_clusters, "unobserved": unobserved, "random_state": int(rng.randint(2**31))}
-    return PCE(**{**given, "max_distinct": max_distinct, "checkpoint": checkpoint})
-
-
-def _report_blocks(output: Any, table: Table, model: PCE) -> ParquetFusion:
-    n = table.n_rows - table.n_unseen
-    return ParquetFusion(
-        Path(output),
-        table.n_rows,
-        table.n_unseen,
-        None,
-        model.n_clusters_,
-        np.round(model._answer.evidence.prior * n).astype(np.int64),
-        "PCE",
-        "It is the method that works on blocks.",
-        model.path_,
-        model.path_reason_,
-    )
+    return PCE(**{**own, **given, "random_state": int(rng.randint(2**31))})

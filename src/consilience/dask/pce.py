@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,14 +11,14 @@ from threadpoolctl import threadpool_limits
 
 from consilience import consensus
 from consilience._errors import InputError
-from consilience._sklearn import fit_context, random_source
+from consilience._sklearn import random_source
 from consilience._warnings import warn
 from consilience.dask.aggregate import Order, Table, canonical_order
 from consilience.dask.blocks import Blocks
 from consilience.dask.checkpoint import Checkpoint
 from consilience.dask.consensus import on_blocks
 from consilience.dask.engine import Engine
-from consilience.dask.pce_blocks import Model, Settings, Solution, close, rotate_blocks, solve, start
+from consilience.dask.pce_blocks import Job, Model, Settings, Solution, close, rotate_blocks, solve, start
 from consilience.dask.rows import Kept, RowValues
 from consilience.diagnostics.posterior import Evidence
 from consilience.partitions import Partitions
@@ -92,23 +92,13 @@ random_state
         "checkpoint": [str, os.PathLike, None],
     }
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> PCE:
-        """Merge the base clusterings.
-
-        Parameters
-        ----------
-        X : dask dataframe or array, path, list of blocks, function or Blocks
-            As in the other methods of :mod:`consilience.dask`.
-        y : ignored
-            There for scikit-learn's interface.
-        """
+    def _read(self, X: Any) -> tuple[Blocks, Engine, Table]:
         if self.imputation == "random":
             raise InputError(
                 "imputation='random' draws labels for every instance and cannot work on distinct rows.",
                 hint="use imputation='learned', or consilience.PCE on a table in memory.",
             )
-        return self._fit(*self._read(X))
+        return super()._read(X)
 
     def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
         if self.n_clusters == "auto":
@@ -125,23 +115,9 @@ random_state
                 f"at most {_MAX_BASE_CLUSTERS}.",
                 hint="use fewer or coarser base clusterings, or raise max_distinct.",
             )
-        settings = Settings(
-            int(self.n_clusters),
-            self.init,
-            float(self.gamma),
-            int(self.n_init),
-            bool(self.self_paced),
-            bool(self.diversity),
-            self.discretize == "joint",
-            int(self.max_iter),
-            float(self.tol),
-            int(self.max_distinct),
-        )
-        rng = random_source(self.random_state)
-        n = float(table.n_rows - table.n_unseen)
         with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
             order = canonical_order(engine, blocks, table)
-            found, rotation = self._solve_blocks(blocks, engine, table, order, settings, n, rng)
+            found, rotation = self._solve_blocks(blocks, engine, table, order)
             closing, evidence = close(engine, found.states, rotation, order.offsets)
         if not found.converged:
             warn(
@@ -169,37 +145,24 @@ random_state
         )
         unseen = 0 if self.unobserved == "largest" else -1
         key = Kept(order.terms, closing, evidence, unseen)
-        shapes = {
-            "labels": np.empty(0, dtype=np.int64),
-            "confidence": np.empty(0),
-            "reliability": np.empty(0),
-            "embedding": np.empty((0, self.n_clusters)),
-        }
+        shapes: dict[str, Any] = dict.fromkeys(("confidence", "reliability"), (float, ()))
+        shapes |= {"labels": (np.int64, ()), "embedding": (float, (self.n_clusters,))}
         self._keep(RowValues(blocks, engine, key, found.states, table.sizes), shapes)
 
     def _solve_blocks(
-        self,
-        blocks: Blocks,
-        engine: Engine,
-        table: Table,
-        order: Order,
-        settings: Settings,
-        n: float,
-        rng: Any,
+        self, blocks: Blocks, engine: Engine, table: Table, order: Order
     ) -> tuple[Solution, np.ndarray]:
         """Start, or go on from the checkpoint; iterate; the rotation that gives the labels."""
-        offsets = order.offsets
-        folder = engine.scratch()
-        checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
-        if checkpoint is not None:
-            folder = str(checkpoint.folder)
+        given = {"joint": self.discretize == "joint", **self.get_params()}
+        kinds = get_type_hints(Settings)
+        settings = Settings(*(kinds[name](given[name]) for name in Settings._fields))
+        n = float(table.n_rows - table.n_unseen)
+        job = Job(engine, order.offsets, n, settings, random_source(self.random_state))
         run = {"input": table.fingerprint, **settings._asdict()}
+        checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
+        engine.folder = engine.scratch() if checkpoint is None else str(checkpoint.folder)
         earlier = None if checkpoint is None else checkpoint.load(run)
-        if earlier is not None:
-            model, states = earlier
-        else:
-            parts = blocks if blocks.kind == "stream" else list(blocks)
-            model, states = start(engine, parts, order.terms, offsets, settings, rng, folder)
+        model, states = earlier or start(job, blocks.parts, order.terms)
 
         def save(model: Model, states: list[Any]) -> None:
             if checkpoint is not None:
@@ -207,12 +170,8 @@ random_state
             if self.verbose:
                 self._progress(model.n_iter, float(model.objective[-1]))
 
-        found = solve(engine, states, model, n, offsets, settings, folder, save)
-        if settings.joint:
-            return found, found.model.rotation
-        return found, rotate_blocks(
-            engine, found.states, settings.n_clusters, settings.n_init, rng, n, settings.max_distinct
-        )
+        found = solve(job, states, model, save)
+        return found, found.model.rotation if settings.joint else rotate_blocks(job, found.states)
 
     @property
     def imputed_(self) -> Any:

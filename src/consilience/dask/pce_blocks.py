@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,9 +41,9 @@ from consilience.core.discretize import (
 )
 from consilience.core.spectral import singular_map
 from consilience.core.stiefel import polar_factor
-from consilience.core.tables import contingency, cross, gather, scatter
+from consilience.core.tables import cluster_sizes, contingency, cross, gather, scatter
 from consilience.dask.aggregate import Terms, block_rows
-from consilience.dask.engine import Engine, fetch, store
+from consilience.dask.engine import Engine, add, stack
 from consilience.dask.moments import STEPS, land, leap, moments
 from consilience.dask.moments import Terms as Polynomial
 from consilience.dask.places import locate, rows_of
@@ -80,6 +79,11 @@ class Settings(NamedTuple):
     tol: float
     max_distinct: int
 
+    @property
+    def pull(self) -> float:
+        """gamma, or zero where labels come after the iteration."""
+        return self.gamma if self.joint else 0.0
+
 
 class Model(NamedTuple):
     """All that the driver knows after an iteration: with the states of the blocks, enough to go on."""
@@ -94,6 +98,16 @@ class Model(NamedTuple):
     n_iter: int
 
 
+class Job(NamedTuple):
+    """What is to be solved, by what, and how."""
+
+    engine: Engine
+    offsets: np.ndarray
+    n: float  # instances that somebody saw
+    settings: Settings
+    rng: np.random.RandomState
+
+
 class Solution(NamedTuple):
     """The end of the iteration."""
 
@@ -102,69 +116,41 @@ class Solution(NamedTuple):
     converged: bool
 
 
-def add(parts: Sequence[Any]) -> Any:
-    """Sums of arrays and numbers, field by field."""
-    return tuple(sum(field[1:], start=field[0]) for field in zip(*parts, strict=True))
-
-
 # --- the start ----------------------------------------------------------------------------------------------
 
 
 def open_block(
-    piece: Any, number: int, terms: Terms, offsets: np.ndarray, normalized: bool, folder: str | None
-) -> tuple[Any, Any]:
+    piece: Any, number: int, terms: Terms, offsets: np.ndarray, normalized: bool
+) -> tuple[State, tuple[np.ndarray, np.ndarray]]:
     """The state of a block before anything is known; weighted counts of cluster pairs and cluster sizes."""
     rows = block_rows(piece, number, terms)
     seen = (rows.codes >= 0).any(axis=1)
     codes, w = np.ascontiguousarray(rows.codes[seen]), rows.counts[seen].astype(float)
     n = len(codes)
-    size = int(offsets[-1])
-    blank = State(codes, codes, w, np.zeros(n, np.int32), np.ones(n), np.empty((n, 0)))
-    if not n:
-        return store(blank, _path(folder, 0, number)), (np.zeros((size, size)), np.zeros((size, 1)), 0.0)
     weights = w / (codes >= 0).sum(axis=1) if normalized else w
-    statistics = (
-        contingency(codes, offsets, weights),
-        scatter(codes, offsets, w, np.ones((n, 1))),
-        float(w.sum()),
-    )
-    return store(blank, _path(folder, 0, number)), statistics
+    statistics = contingency(codes, offsets, weights), cluster_sizes(codes, offsets, w)
+    return State(codes, codes, w, np.zeros(n, np.int32), np.ones(n), np.empty((n, 0))), statistics
 
 
 def embed(
-    state: Any, number: int, offsets: np.ndarray, table: np.ndarray, normalized: bool, folder: str | None
-) -> tuple[Any, Any]:
+    state: State, number: int, offsets: np.ndarray, table: np.ndarray, normalized: bool
+) -> tuple[State, tuple[np.ndarray, np.ndarray]]:
     """The start of H; B^T W B and B^T W H."""
-    state = fetch(state)
-    size = len(table)
-    if not len(state.w):
-        h = np.empty((0, table.shape[1]))
-        return store(state._replace(h=h), _path(folder, 1, number)), (
-            np.zeros((size, size)),
-            np.zeros_like(table),
-        )
     h = gather(state.codes, offsets, table)
     if normalized:
         h /= np.sqrt((state.codes >= 0).sum(axis=1))[:, None]
     sums = contingency(state.codes, offsets, state.w), scatter(state.codes, offsets, state.w, h)
-    return store(state._replace(h=h), _path(folder, 1, number)), sums
+    return state._replace(h=h), sums
 
 
-def start(
-    engine: Engine,
-    blocks: Any,
-    terms: Terms,
-    offsets: np.ndarray,
-    settings: Settings,
-    rng: Any,
-    folder: str | None,
-) -> tuple[Model, list[Any]]:
+def start(job: Job, parts: Any, terms: Terms) -> tuple[Model, list[Any]]:
     """The first embedding, rotation, base rotations and age."""
+    engine, offsets, n, settings, _ = job
     c, normalized = settings.n_clusters, settings.init == "normalized"
-    states, (gram, sizes, n) = engine.update(
-        "counting", open_block, add, blocks, terms, offsets, normalized, folder, stored=folder is not None
+    states, (gram, sizes) = engine.update(
+        "counting", open_block, add, parts, terms, offsets, normalized, version=0
     )
-    scale = start_scale(sizes[:, 0], n, c) if normalized else np.ones(len(sizes))
+    scale = start_scale(sizes, n, c) if normalized else np.ones(len(sizes))
     table = singular_map(gram, c, scale)
     if table.shape[1] < c:
         raise InputError(
@@ -173,28 +159,23 @@ def start(
             hint="lower n_clusters, or raise max_distinct so that the distinct rows are solved in memory.",
         )
     states, (moments_, sums) = engine.update(
-        "embedding", embed, add, states, offsets, table, normalized, folder, stored=folder is not None
+        "embedding", embed, add, states, offsets, table, normalized, version=1
     )
-    rotation = rotate_blocks(engine, states, c, settings.n_init, rng, n, settings.max_distinct)
+    rotation = rotate_blocks(job, states)
     m = len(offsets) - 1
     alpha = np.full(m, 1.0 / m)
     table = align_bases(moments_, sums, offsets, alpha, settings.diversity)
-    lam = 0.0
+    model = Model(table, alpha, rotation, 0.0, 0, np.empty(0), True, 0)
     if settings.self_paced:
-        given = (offsets, table, alpha, settings.diversity)
-        rank = max(int(n) // 10, 1)
-        lam = age_of(
-            2.0 * float(locate(engine, "age", states, _loss, given, np.array([rank - 0.5])).values[0])
-        )
-    growths = N_GROWTHS if settings.self_paced else 0
-    return Model(table, alpha, rotation, lam, growths, np.empty(0), True, 0), states
+        task = Task(offsets, settings, model)
+        place = np.array([max(int(n) // 10, 1) - 0.5])
+        lam = 2.0 * float(locate(engine, "age", states, _loss, task, place).values[0])
+        model = model._replace(lam=age_of(lam), growths_left=N_GROWTHS)
+    return model, states
 
 
-def _loss(state: State, given: Any) -> tuple[np.ndarray, np.ndarray]:
-    offsets, table, alpha, diversity = given
-    if not len(state.w):
-        return np.empty(0), state.w
-    return residuals(state.filled, offsets, table, alpha, state.h, diversity)[1], state.w
+def _loss(state: State, task: Task) -> tuple[np.ndarray, np.ndarray]:
+    return task.residuals(state)[1], state.w
 
 
 # --- the rotation -------------------------------------------------------------------------------------------
@@ -204,16 +185,15 @@ def _norms(state: State, given: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.sqrt(np.einsum("pd,pd->p", state.h, state.h)), state.w
 
 
-def rotate_blocks(
-    engine: Engine, states: list[Any], c: int, n_init: int, rng: Any, n: float, max_distinct: int
-) -> np.ndarray:
+def rotate_blocks(job: Job, states: list[Any]) -> np.ndarray:
     """`spectral_rotation` of an embedding in blocks: starts on a sample of rows, then all rows.
 
     The rows are those that the function in memory draws: by their places in the order of norms. All of them,
     where there are few; there are more than `max_distinct`.
     """
-    n_sampled = max(SAMPLE_ROWS, 50 * c)
-    if max_distinct < n_sampled:
+    engine, _, n, settings, rng = job
+    n_init, n_sampled = settings.n_init, max(SAMPLE_ROWS, 50 * settings.n_clusters)
+    if settings.max_distinct < n_sampled:
         few = engine.reduce("rotation", _few_rows, partial(_merge_few, most=n_sampled), states, n_sampled)
         if few is not None:
             return spectral_rotation(few[2], few[1], n_init=n_init, rng=rng).rotation
@@ -232,37 +212,28 @@ def rotate_blocks(
 
 
 def sweep(
-    state: Any, number: int, before: np.ndarray | None, rotation: np.ndarray, highest: float
+    state: State, number: int, before: np.ndarray | None, rotation: np.ndarray, highest: float
 ) -> tuple[np.ndarray, float]:
     """Y^T W H of the unit rows under a rotation, and the weight of rows that it moved."""
-    state = fetch(state)
-    c = len(rotation)
-    if not len(state.w):
-        return np.zeros((c, c)), 0.0
     unit = state.h / np.maximum(_norms(state, None)[0], 1e-12 * highest)[:, None]
     old = np.full(len(unit), -1, dtype=np.int32)
     if before is not None:
         old = assign(unit, before, state.w, old)[0]
     y, moved, _ = assign(unit, rotation, state.w, old)
-    return label_sums(unit, state.w, y, c), moved
+    return label_sums(unit, state.w, y, len(rotation)), moved
 
 
-def _few_rows(state: Any, number: int, most: int) -> Any:
+def _few_rows(state: State, number: int, most: int) -> Any:
     """Codes, weights and embedding of a block of at most `most` rows; None of a larger one."""
-    state = fetch(state)
     return None if len(state.w) > most else (state.codes, state.w, state.h)
 
 
 def _merge_few(parts: Sequence[Any], most: int) -> Any:
     if any(part is None for part in parts):
         return None
-    codes, w, h = _stack(parts)
+    codes, w, h = stack(parts)
     codes, first, inverse = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     return None if len(codes) > most else (codes, np.bincount(inverse.ravel(), w), h[first])
-
-
-def _stack(parts: Sequence[Any]) -> Any:
-    return tuple(np.concatenate(field) for field in zip(*parts, strict=True))
 
 
 # --- one iteration ------------------------------------------------------------------------------------------
@@ -273,11 +244,16 @@ class Task(NamedTuple):
 
     offsets: np.ndarray
     settings: Settings
-    table: np.ndarray
-    alpha: np.ndarray
-    rotation: np.ndarray
-    ages: tuple[float, ...]  # what lambda may become, once it is known how many rows moved
+    model: Model
+    ages: tuple[float, ...] = ()  # what lambda may become, once it is known how many rows moved
     leaps: tuple[Polynomial, ...] = ()  # steps of H so far
+
+    def residuals(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Where the base clusterings place every row, and how far that is from H."""
+        model = self.model
+        return residuals(
+            state.filled, self.offsets, model.table, model.alpha, state.h, self.settings.diversity
+        )
 
 
 class Survey(NamedTuple):
@@ -289,18 +265,14 @@ class Survey(NamedTuple):
     largest_shift: np.ndarray  # per age
 
 
-def survey(state: Any, number: int, task: Task) -> Survey:
+def survey(state: State, number: int, task: Task) -> Survey:
     """Round A: labels under the new rotation, then S, v and C, and the moments that the steps of H need."""
-    state = fetch(state)
-    c = task.settings.n_clusters
-    found = np.zeros((len(task.ages), 2 * STEPS + 1, 2 * c, 2 * c))
-    largest = np.zeros(len(task.ages))
-    if not len(state.w):
-        return Survey(0.0, 0.0, found, largest)
     y, moved, fit = _labels(state, task)
+    c = task.settings.n_clusters
+    found, largest = np.zeros((len(task.ages), 2 * STEPS + 1, 2 * c, 2 * c)), np.zeros(len(task.ages))
     for a, lam in enumerate(task.ages):
         h, linear, shift, _ = _linear(state, task, y, lam)
-        found[a], largest[a] = moments(h, linear, shift, state.w), shift.max()
+        found[a], largest[a] = moments(h, linear, shift, state.w), shift.max(initial=0.0)
     return Survey(moved, fit, found, largest)
 
 
@@ -313,7 +285,7 @@ def merge_surveys(parts: Sequence[Survey]) -> Survey:
 def _labels(state: State, task: Task) -> tuple[np.ndarray, float, float]:
     if not task.settings.joint:
         return state.y, 0.0, 0.0
-    return assign(state.h, task.rotation, state.w, state.y)
+    return assign(state.h, task.model.rotation, state.w, state.y)
 
 
 def _linear(
@@ -321,81 +293,59 @@ def _linear(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """H after the steps so far, C, the shift 1 - v^2, and v."""
     settings = task.settings
-    s, loss = residuals(state.filled, task.offsets, task.table, task.alpha, state.h, settings.diversity)
+    s, loss = task.residuals(state)
     v = update_reliability(loss, lam) if settings.self_paced else np.ones(len(loss))
-    shift = set_target(s, v, y, task.rotation, settings.gamma if settings.joint else 0.0)
+    shift = set_target(s, v, y, task.model.rotation, settings.pull)
     h = state.h
     for terms in task.leaps:
         h = land(terms, h, s, shift)
     return h, s, shift, v
 
 
-def advance(state: Any, number: int, task: Task, path: str | None) -> tuple[Any, Any]:
+def advance(state: State, number: int, task: Task) -> tuple[State, Any]:
     """Round B: H, the imputed labels, and the tables that weights and rotations follow from."""
-    state = fetch(state)
-    c, size = task.settings.n_clusters, len(task.table)
-    where = None if path is None else path.format(number)
-    if not len(state.w):
-        nothing = (np.zeros((size, size)), np.zeros_like(task.table), 0.0, 0.0, np.zeros((c, c)))
-        return store(state, where), nothing
+    offsets, settings, model = task[:3]
     y = _labels(state, task)[0]
-    h, _, _, v = _linear(state, task, y, task.ages[0])
-    filled = state.filled.copy()
-    found = impute(
-        filled, state.codes < 0, task.offsets, task.table, task.alpha, h, v, state.w, task.settings.diversity
-    )
-    sums = label_sums(h, state.w, y, c)
-    return store(State(state.codes, filled, state.w, y, v, h), where), (*found, float(state.w @ v), sums)
+    h, _, _, v = _linear(state, task, y, model.lam)
+    filled, w = state.filled.copy(), state.w
+    found = impute(filled, state.codes < 0, offsets, model.table, model.alpha, h, v, w, settings.diversity)
+    sums = label_sums(h, w, y, settings.n_clusters)
+    return State(state.codes, filled, w, y, v, h), (*found, float(w @ v), sums)
 
 
-def solve(
-    engine: Engine,
-    states: list[Any],
-    model: Model,
-    n: float,
-    offsets: np.ndarray,
-    settings: Settings,
-    folder: str | None,
-    save: Callable[[Model, list[Any]], None],
-) -> Solution:
+def solve(job: Job, states: list[Any], model: Model, save: Callable[[Model, list[Any]], None]) -> Solution:
     """Iterate from a model and its states until nothing changes, as `pce` does.
 
     Round A of an iteration ends the one before: it is there that labels move under the rotation which that
     one found. `save` is called after every round B.
     """
-    gamma, c = settings.gamma if settings.joint else 0.0, settings.n_clusters
+    engine, offsets, n, settings, _ = job
     while True:
-        last = model.n_iter == settings.max_iter
-        ages = () if last else _ages(model, settings)
-        task = Task(offsets, settings, model.table, model.alpha, model.rotation, ages)
+        last, growths = model.n_iter == settings.max_iter, _growths(model)
+        ages = () if last else tuple(model.lam * GROWTH**growth for growth in growths)
+        task = Task(offsets, settings, model, ages)
         found = engine.reduce("round A", survey, merge_surveys, states, task)
         if model.n_iter:
             objective = model.objective.copy()
-            objective[-1] += gamma * (n + c - 2.0 * found.fit)
+            objective[-1] += settings.pull * (n + settings.n_clusters - 2.0 * found.fit)
             model = model._replace(objective=objective)
             still = found.moved <= 0.1 * settings.tol * n
             converged = model.growths_left == 0 and still and settled(objective.tolist(), settings.tol)
             if converged or last:
                 return Solution(model, states, converged)
-            # The choice of `pce`: all the growth that is left once the labels are at rest.
-            rest = settings.joint and found.moved < 0.1 * settings.tol * n
-            growths = model.growths_left if rest else min(model.growths_left, 1)
-            at = 0 if growths == model.growths_left else 1
-            model = model._replace(lam=ages[at], growths_left=model.growths_left - growths)
-        else:
-            at = 0
-        task = task._replace(ages=(ages[at],))
+        # The choice of `pce`: all the growth that is left once the labels are at rest.
+        at = 0 if settings.joint and found.moved < 0.1 * settings.tol * n else -1
+        model = model._replace(lam=ages[at], growths_left=model.growths_left - growths[at])
+        task = task._replace(model=model, ages=(model.lam,))
         leaps, certified = _embedding_steps(engine, states, task, found, at)
-        states, model = _round_b(engine, states, task._replace(leaps=leaps), model, certified, folder)
+        states, model = _round_b(engine, states, task._replace(leaps=leaps), certified)
         save(model, states)
 
 
-def _ages(model: Model, settings: Settings) -> tuple[float, ...]:
-    """What lambda may be next: grown by all that is left, or by one step."""
-    if model.n_iter == 0:
-        return (model.lam,)
-    growths = sorted({model.growths_left, min(model.growths_left, 1)}, reverse=True)
-    return tuple(model.lam * GROWTH**count for count in growths)
+def _growths(model: Model) -> tuple[int, ...]:
+    """How often lambda may grow next: as often as is left, or once; not at all before the first iteration."""
+    left = model.growths_left if model.n_iter else 0
+    return (left, 1) if left > 1 else (left,)
 
 
 def _embedding_steps(
@@ -413,13 +363,10 @@ def _embedding_steps(
         found = engine.reduce("round A", survey, merge_surveys, states, task._replace(leaps=leaps))
 
 
-def _round_b(
-    engine: Engine, states: list[Any], task: Task, model: Model, certified: bool, folder: str | None
-) -> tuple[list[Any], Model]:
-    settings, offsets = task.settings, task.offsets
-    path = None if folder is None else _path(folder, model.n_iter + 2, "{}")
+def _round_b(engine: Engine, states: list[Any], task: Task, certified: bool) -> tuple[list[Any], Model]:
+    offsets, settings, model = task[:3]
     states, (cooccur, sums, energy, paced, of_labels) = engine.update(
-        "round B", advance, add, states, task, path, stored=path is not None
+        "round B", advance, add, states, task, version=model.n_iter
     )
     alpha = update_weights(cooccur, sums, offsets, model.table, settings.diversity)
     table = update_rotations(cooccur, sums, offsets, model.table, alpha, settings.diversity)
@@ -428,15 +375,10 @@ def _round_b(
         table=table,
         alpha=alpha,
         rotation=polar_factor(of_labels.T) if settings.joint else model.rotation,
-        objective=np.append(model.objective, objective - task.ages[0] * paced),
+        objective=np.append(model.objective, objective - model.lam * paced),
         certified=model.certified and certified,
         n_iter=model.n_iter + 1,
     )
-
-
-def _path(folder: str | None, version: int, number: int | str) -> str | None:
-    """Where a state waits. Two versions take turns: the last complete one is there until the next is."""
-    return None if folder is None else str(Path(folder) / f"state-{version % 2}" / f"{number}.npz")
 
 
 # --- the end ------------------------------------------------------------------------------------------------
@@ -453,8 +395,6 @@ class Closing(NamedTuple):
 
 def final_labels(state: State, closing: Closing) -> np.ndarray:
     """The cluster of every row of a block."""
-    if not len(state.w):
-        return np.empty(0, dtype=np.int64)
     y = assign(state.h, closing.rotation, state.w, state.y)[0]
     for row, label in zip(closing.moved, closing.moved_to, strict=True):
         y[(state.codes == row).all(axis=1)] = label
@@ -484,39 +424,28 @@ def close(
     return closing, evidence._replace(dependence=dependence_of(shared, apart, m))
 
 
-def census(state: Any, number: int, offsets: np.ndarray, closing: Closing) -> tuple[np.ndarray, np.ndarray]:
+def census(state: State, number: int, offsets: np.ndarray, closing: Closing) -> tuple[np.ndarray, np.ndarray]:
     """Sizes of the clusters, and how many members of every base cluster are in each."""
-    state = fetch(state)
-    c = len(closing.number)
-    if not len(state.w):
-        return np.zeros(c), np.zeros((int(offsets[-1]), c))
-    y = final_labels(state, closing)
+    c, y = len(closing.number), final_labels(state, closing)
     return np.bincount(y, state.w, c), cross(state.codes, offsets, y, state.w, c)
 
 
-def surprise(state: Any, number: int, closing: Closing, evidence: Evidence) -> tuple[float, float]:
+def surprise(state: State, number: int, closing: Closing, evidence: Evidence) -> tuple[float, float]:
     """The two sums that the dependence of the bases follows from."""
-    state = fetch(state)
-    if not len(state.w):
-        return 0.0, 0.0
     y = final_labels(state, closing)
-    return shared_log_likelihood(
-        evidence, JointRows(state.codes, state.w, y, np.arange(len(y)), len(closing.number))
-    )
+    rows = JointRows(state.codes, state.w, y, np.arange(len(y)), len(closing.number))
+    return shared_log_likelihood(evidence, rows)
 
 
-def worst_rows(
-    state: Any, number: int, closing: Closing, n_each: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def worst_rows(state: State, number: int, closing: Closing, n_each: int) -> Any:
     """The rows of every cluster that fit it worst: enough of them to fill the empty clusters from."""
-    state = fetch(state)
     y = final_labels(state, closing)
     fit = (state.h @ closing.rotation)[np.arange(len(y)), y]
     return _worst(state.codes, y, fit, n_each)
 
 
 def _merge_worst(parts: Sequence[Any], n_each: int) -> Any:
-    codes, labels, fit = _stack(parts)
+    codes, labels, fit = stack(parts)
     _, first = np.unique(codes, axis=0, return_index=True)
     return _worst(codes[first], labels[first], fit[first], n_each)
 

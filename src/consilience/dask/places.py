@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience.dask.engine import Engine, fetch
+from consilience.dask.engine import Engine, stack
 
 # Bits that are looked at in the first pass, sign and exponent among them, and in each further one.
 _FIRST, _MORE = 24, 8
@@ -45,7 +45,7 @@ def tally(
     state: Any, number: int, measure: Any, given: Any, shift: int, wanted: np.ndarray | None, before: int
 ) -> Tally:
     """The tally of a block; of `wanted` leading bits only, if there are any."""
-    values, weights = measure(fetch(state), given)
+    values, weights = measure(state, given)
     bits = ordered_bits(values)
     if wanted is not None:
         kept = np.isin(bits >> before, wanted)
@@ -54,13 +54,10 @@ def tally(
 
 
 def _grouped(keys: np.ndarray, weights: np.ndarray, low: np.ndarray, high: np.ndarray) -> Tally:
-    if not len(keys):
-        return Tally(keys, weights, low, high)
     order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    known, first = np.unique(keys[order], return_index=True)
     return Tally(
-        keys[first],
+        known,
         np.add.reduceat(weights[order], first),
         np.minimum.reduceat(low[order], first),
         np.maximum.reduceat(high[order], first),
@@ -69,7 +66,7 @@ def _grouped(keys: np.ndarray, weights: np.ndarray, low: np.ndarray, high: np.nd
 
 def merge_tallies(parts: Sequence[Tally]) -> Tally:
     """Several tallies as one."""
-    return _grouped(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    return _grouped(*stack(parts))
 
 
 def locate(
@@ -101,7 +98,6 @@ def locate(
 
 def rows_at(state: Any, number: int, measure: Any, given: Any, values: np.ndarray) -> Any:
     """A row of the block for each of the (sorted) values that it has: which value, the row's codes and h."""
-    state = fetch(state)
     here, _ = measure(state, given)
     place = np.minimum(np.searchsorted(values, here), len(values) - 1)
     found = np.flatnonzero(values[place] == here)
@@ -111,14 +107,13 @@ def rows_at(state: Any, number: int, measure: Any, given: Any, values: np.ndarra
 def _first_of_each(place: np.ndarray, codes: np.ndarray, h: np.ndarray) -> Any:
     # Rows of equal value are told apart by their codes, not by where they were found.
     order = np.lexsort((*codes.T[::-1], place))
-    place = place[order]
-    first = order[np.append(True, place[1:] != place[:-1])] if len(place) else order
-    return np.sort(np.unique(place)), codes[first], h[first]
+    values, first = np.unique(place[order], return_index=True)
+    return values, codes[order[first]], h[order[first]]
 
 
 def merge_rows(parts: Sequence[Any]) -> Any:
     """One row for each value."""
-    return _first_of_each(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    return _first_of_each(*stack(parts))
 
 
 def rows_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,17 +79,24 @@ class BlockArray:
     Iterate over it for the blocks; ``compute()`` (or ``np.asarray``) puts them together.
     """
 
-    def __init__(self, answer: RowValues, name: str) -> None:
-        self._answer = answer
-        self._name = name
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        parts: Any,
+        sizes: Sequence[int],
+        function: Any,
+        given: tuple[Any, ...],
+    ) -> None:
+        self._name, self._engine, self._parts, self._sizes = name, engine, parts, sizes
+        self._function, self._given = function, given
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        answer = self._answer
-        for number, part in enumerate(answer.parts()):
-            yield answer.engine.one(values_of, part, number, answer.key, (self._name,))[self._name]
+        for number, part in enumerate(self._parts()):
+            yield self._engine.one(self._function, part, number, *self._given)
 
     def __len__(self) -> int:
-        return sum(self._answer.sizes)
+        return sum(self._sizes)
 
     def compute(self) -> np.ndarray:
         """All values as one array."""
@@ -99,7 +106,23 @@ class BlockArray:
         return np.asarray(self.compute(), dtype=dtype)
 
     def __repr__(self) -> str:
-        return f"BlockArray({self._name}, {len(self)} rows in {len(self._answer.sizes)} blocks)"
+        return f"BlockArray({self._name}, {len(self)} rows in {len(self._sizes)} blocks)"
+
+
+def delayed_calls(parts: Any, function: Any, given: tuple[Any, ...]) -> list[Any]:
+    """``function(part, number, *given)`` of all parts, lazily."""
+    from dask.delayed import delayed
+
+    shared = [delayed(value, traverse=False) for value in given]
+    return [delayed(function, pure=False)(part, number, *shared) for number, part in enumerate(parts)]
+
+
+def dask_array(calls: list[Any], sizes: Sequence[int], dtype: Any, tail: tuple[int, ...]) -> Any:
+    """The blocks of rows that the calls return, each row of shape `tail`, as one dask array."""
+    import dask.array as da
+
+    pairs = zip(calls, sizes, strict=True)
+    return da.concatenate([da.from_delayed(call, (size, *tail), dtype) for call, size in pairs])
 
 
 class RowValues(NamedTuple):
@@ -116,27 +139,15 @@ class RowValues(NamedTuple):
         parts = zip(self.blocks, repeat(None) if self.states is None else self.states, strict=False)
         return parts if self.blocks.kind == "stream" else list(parts)
 
-    def collection(self, name: str, dtype: Any, width: int | None = None) -> Any:
+    def collection(self, name: str, dtype: Any, tail: tuple[int, ...]) -> Any:
         """Values of all rows, lazily: a dask series or array for a dask input, else a `BlockArray`."""
+        given = (self.key, name)
         if self.blocks.kind not in ("frame", "array"):
-            return BlockArray(self, name)
-        from dask.delayed import delayed
-
-        key = delayed(self.key, traverse=False)
-        calls = [
-            delayed(_one_value, pure=False)(part, number, key, name)
-            for number, part in enumerate(self.parts())
-        ]
-        if self.blocks.kind == "frame" and width is None:
+            return BlockArray(name, self.engine, self.parts, self.sizes, _one_value, given)
+        calls = delayed_calls(self.parts(), _one_value, given)
+        if self.blocks.kind == "frame" and not tail:
             return _series(self.blocks.original, calls, name.removesuffix("s"), dtype)
-        import dask.array as da
-
-        tail = () if width is None else (width,)
-        arrays = [
-            da.from_delayed(call, shape=(size, *tail), dtype=dtype)
-            for call, size in zip(calls, self.sizes, strict=True)
-        ]
-        return da.concatenate(arrays)
+        return dask_array(calls, self.sizes, dtype, tail)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """A folder of Parquet files with a row per instance: ids, label, confidence; see `write_labels`."""

@@ -1,4 +1,4 @@
-"""What the view methods on blocks share: reading views in row blocks, and clusters of embedded rows."""
+"""What the view methods on blocks share: reading views in row blocks, the fit, clusters of embedded rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import pairwise_distances_argmin
 
 from consilience._errors import InputError, InputTypeError
+from consilience._sklearn import fit_context, random_source
 from consilience.dask.blocks import is_dask_array, load, reading
-from consilience.dask.engine import Engine
-from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
+from consilience.dask.engine import Engine, engine_for
+from consilience.dask.rows import BlockArray, dask_array, delayed_calls
+from consilience.multiview.base import one_thread
+from consilience.multiview.kernels import nearest
+from consilience.multiview.rows import cluster_rows, unit_rows
 
 # Rows on which k-means runs. More are clustered by those: every so many-th row, and the nearest centres.
 MAX_ROWS = 10_000_000
+
+
+class ViewRows(NamedTuple):
+    """A block: tables with zeros in absent rows, and which rows are present."""
+
+    number: int
+    names: tuple[str, ...]
+    arrays: list[np.ndarray]
+    observed: np.ndarray
 
 
 class ViewBlocks(NamedTuple):
@@ -23,21 +35,31 @@ class ViewBlocks(NamedTuple):
     pieces: list[Any]
     names: tuple[str, ...]
     is_dask: bool
+    engine: Engine
 
+    def reduce(self, step: str, function: Any, merge: Any, *shared: Any) -> Any:
+        """``merge`` of ``function(block, *shared)`` over all blocks."""
+        return self.engine.reduce(step, _of_views, merge, self.pieces, self.names, function, *shared)
 
-class ViewRows(NamedTuple):
-    """A block: tables with zeros in absent rows, and which rows are present."""
+    def lazily(
+        self, name: str, sizes: Sequence[int], dtype: Any, tail: tuple[int, ...], function: Any, *shared: Any
+    ) -> Any:
+        """``function(block, *shared)`` of all blocks as a dask array, or block by block."""
+        given = (self.names, function, *shared)
+        if not self.is_dask:
+            return BlockArray(name, self.engine, self.parts, sizes, _of_views, given)
+        return dask_array(delayed_calls(self.pieces, _of_views, given), sizes, dtype, tail)
 
-    arrays: list[np.ndarray]
-    observed: np.ndarray
+    def parts(self) -> list[Any]:
+        """What a pass goes through."""
+        return self.pieces
 
 
 def read_views(X: Any) -> ViewBlocks:
     """Blocks of a list or dict of dask arrays, one per view, or of a list of blocks, each such a list or dict
     of arrays."""
-    tables = list(X.values()) if isinstance(X, Mapping) else list(X)
+    names, tables = _named(X)
     if tables and all(is_dask_array(table) for table in tables):
-        names = tuple(map(str, X)) if isinstance(X, Mapping) else tuple(map(str, range(len(tables))))
         rows = tables[0].chunks[0]
         for name, table in zip(names, tables, strict=True):
             if table.ndim != 2 or table.shape[0] != tables[0].shape[0]:
@@ -46,46 +68,42 @@ def read_views(X: Any) -> ViewBlocks:
                     hint="every view is a table with the same rows; an absent row is NaN.",
                 )
         columns = [list(table.rechunk({0: rows, 1: -1}).to_delayed().ravel()) for table in tables]
-        return ViewBlocks(list(zip(*columns, strict=True)), names, True)
-    if (
-        tables
-        and not isinstance(X, Mapping)
-        and all(isinstance(block, list | tuple | Mapping) for block in tables)
-    ):
-        first = tables[0]
-        names = tuple(map(str, first)) if isinstance(first, Mapping) else tuple(map(str, range(len(first))))
-        pieces = [tuple(block.values()) if isinstance(block, Mapping) else tuple(block) for block in tables]
-        return ViewBlocks(pieces, names, False)
+        return ViewBlocks(list(zip(*columns, strict=True)), names, True, engine_for("views"))
+    kinds = list | tuple | Mapping
+    if tables and not isinstance(X, Mapping) and all(isinstance(block, kinds) for block in tables):
+        pieces = [tuple(_named(block)[1]) for block in tables]
+        return ViewBlocks(pieces, _named(tables[0])[0], False, engine_for("list"))
     raise InputTypeError(
         f"cannot read views in blocks from {type(X).__name__}.",
-        hint=(
-            "give a list or dict of dask arrays, one per view, or a list of blocks, each a list or dict of "
-            "arrays."
-        ),
+        hint="give a list or dict of dask arrays, one per view, or a list of blocks, each a list or dict of "
+        "arrays.",
     )
+
+
+def _named(X: Any) -> tuple[tuple[str, ...], list[Any]]:
+    tables = list(X.values()) if isinstance(X, Mapping) else list(X)
+    return tuple(map(str, X if isinstance(X, Mapping) else range(len(tables)))), tables
 
 
 def load_views(piece: Any, number: int, names: tuple[str, ...]) -> ViewRows:
     """The tables of a block."""
-    return reading(number, None, lambda: _load_views(piece, names))
+    return reading(number, None, lambda: ViewRows(number, names, *_load(piece, names)))
 
 
-def _load_views(piece: Any, names: tuple[str, ...]) -> ViewRows:
+def _load(piece: Any, names: tuple[str, ...]) -> tuple[list[np.ndarray], np.ndarray]:
     arrays = [np.array(load(table), dtype=float) for table in piece]
     if len(arrays) != len(names) or len({len(array) for array in arrays}) != 1:
         raise InputError(
             f"it has tables of {[len(array) for array in arrays]} rows for the views {list(names)}.",
             hint="every block has a table for every view, with the same rows.",
         )
-    observed = np.empty((len(arrays[0]), len(arrays)), dtype=bool)
-    for v, array in enumerate(arrays):
-        blank = np.isnan(array)
-        observed[:, v] = ~blank.all(axis=1)
-        array[~observed[:, v]] = 0.0
+    observed = np.column_stack([~np.isnan(array).all(axis=1) for array in arrays])
+    for name, array, present in zip(names, arrays, observed.T, strict=True):
+        array[~present] = 0.0
         strange = np.flatnonzero(~np.isfinite(array).all(axis=1))
         if len(strange):
             raise InputError(
-                f"row {strange[0]} of view {names[v]!r} is not finite and not absent either.",
+                f"row {strange[0]} of view {name!r} is not finite and not absent either.",
                 hint="a row that is absent is NaN throughout.",
             )
     nowhere = np.flatnonzero(~observed.any(axis=1))
@@ -93,75 +111,68 @@ def _load_views(piece: Any, names: tuple[str, ...]) -> ViewRows:
         raise InputError(
             f"row {nowhere[0]} is in no view.", hint="leave out rows that nothing is known about."
         )
-    return ViewRows(arrays, observed)
+    return arrays, observed
 
 
-Embed = Callable[[Any, int, Any], np.ndarray]
+def _of_views(piece: Any, number: int, names: tuple[str, ...], function: Any, *shared: Any) -> Any:
+    return function(load_views(piece, number, names), *shared)
 
 
-def cluster_blocks(
-    engine: Engine,
-    pieces: list[Any],
-    embed: Embed,
-    given: Any,
-    n: int,
-    n_clusters: int,
-    n_init: int,
-    rng: np.random.RandomState,
-) -> RowClusters:
-    """k-means on the embedded rows of all blocks, or on a sample of them if there are too many."""
-    stride = -(-n // MAX_ROWS)
-    rows = engine.reduce("embedding", _unit_rows, np.concatenate, pieces, embed, given, stride)
-    return cluster_rows(rows, n_clusters, n_init=n_init, rng=rng)
+Embed = Callable[[ViewRows], np.ndarray]
 
 
-def _unit_rows(piece: Any, number: int, embed: Embed, given: Any, stride: int) -> np.ndarray:
-    return unit_rows(embed(piece, number, given)[::stride])
+def _unit_rows(block: ViewRows, embed: Embed, stride: int) -> np.ndarray:
+    return unit_rows(embed(block)[::stride])
 
 
-def nearest_center(piece: Any, number: int, embed: Embed, given: Any, centers: np.ndarray) -> np.ndarray:
-    """The cluster of every row of a block."""
-    return pairwise_distances_argmin(unit_rows(embed(piece, number, given)), centers).astype(np.int64)
+def _nearest(block: ViewRows, embed: Embed, centers: np.ndarray) -> np.ndarray:
+    rows = embed(block)
+    return nearest(rows, centers).astype(np.int64) if len(rows) else np.empty(0, dtype=np.int64)
 
 
-class ViewArray:
-    """Values of all rows, a block at a time; see `BlockArray`."""
+class ViewBlocksMixin:
+    """Fits a view method on row blocks: embeds the rows and runs k-means on them.
 
-    def __init__(self, engine: Engine, pieces: list[Any], function: Any, given: tuple[Any, ...]) -> None:
-        self._engine, self._pieces, self._function, self._given = engine, pieces, function, given
+    The method itself is ``_solve_blocks(blocks, rng)``. Its result has ``sizes`` of the blocks,
+    ``n_features`` of the views, ``embed``, which gives the embedded rows of a block, ``width`` of those, and
+    ``extend``, which does it for new rows; ``_keep`` keeps what else it has.
+    """
 
-    def __iter__(self) -> Any:
-        for number, piece in enumerate(self._pieces):
-            yield self._engine.one(self._function, piece, number, *self._given)
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self: Any, X: Any, y: Any = None) -> Any:
+        """Cluster the instances.
 
-    def compute(self) -> np.ndarray:
-        """All values as one array."""
-        return np.concatenate(list(self))
+        Parameters
+        ----------
+        X : list or dict of dask arrays, or list of blocks
+            The table of every view; an absent row is NaN. A block is a list or dict of arrays.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        blocks = read_views(X)
+        rng = random_source(self.random_state)
+        with one_thread():
+            found = self._solve_blocks(blocks, rng)
+            stride = -(-sum(found.sizes) // MAX_ROWS)
+            rows = blocks.reduce("embedding", _unit_rows, np.concatenate, found.embed, stride)
+            clusters = cluster_rows(rows, self.n_clusters, n_init=self.n_init, rng=rng)
+        self.view_names_, self.n_features_per_view_ = blocks.names, found.n_features
+        self.n_features_in_ = sum(found.n_features)
+        self._centers, self._extend = clusters.centers[self._answer(clusters.labels)], found.extend
+        self._keep(found)
+        sizes, embed = found.sizes, found.embed
+        self.embedding_ = blocks.lazily("embedding", sizes, float, (found.width,), embed)
+        self.labels_ = blocks.lazily("labels", sizes, np.int64, (), _nearest, embed, self._centers)
+        return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self.compute(), dtype=dtype)
+    def predict(self: Any, X: Any) -> np.ndarray:
+        """Clusters of new instances, in memory, from whichever views they have.
 
-
-def lazy_rows(
-    engine: Engine,
-    blocks: ViewBlocks,
-    sizes: Sequence[int],
-    function: Any,
-    given: tuple[Any, ...],
-    dtype: Any,
-    width: int | None = None,
-) -> Any:
-    """``function(piece, number, *given)`` of all blocks as a dask array, or block by block."""
-    if not blocks.is_dask:
-        return ViewArray(engine, blocks.pieces, function, given)
-    import dask.array as da
-    from dask.delayed import delayed
-
-    shared = [delayed(value, traverse=False) for value in given]
-    tail = () if width is None else (width,)
-    return da.concatenate(
-        [
-            da.from_delayed(delayed(function, pure=False)(piece, number, *shared), (size, *tail), dtype)
-            for number, (piece, size) in enumerate(zip(blocks.pieces, sizes, strict=True))
-        ]
-    )
+        Parameters
+        ----------
+        X : list or dict of arrays
+            The tables of the new instances, one per view; an absent row is NaN.
+        """
+        return _nearest(
+            load_views(read_views([X]).pieces[0], 0, self.view_names_), self._extend, self._centers
+        )

@@ -213,9 +213,14 @@ def align(hs: Sequence[np.ndarray], prior: np.ndarray | None, k: int) -> list[np
 def common_directions(hs: Sequence[np.ndarray], k: int) -> np.ndarray:
     """Leading left singular vectors of all base embeddings side by side."""
     stacked = np.hstack(hs)
-    values, vectors = np.linalg.eigh(stacked.T @ stacked)
+    return stacked @ common_map(stacked.T @ stacked, k)
+
+
+def common_map(gram: np.ndarray, k: int) -> np.ndarray:
+    """What takes a table with this Gram matrix to its leading left singular vectors."""
+    values, vectors = np.linalg.eigh(gram)
     values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
-    return stacked @ (vectors / np.sqrt(np.maximum(values, 1e-12 * max(values[0], 1e-300))))
+    return vectors / np.sqrt(np.maximum(values, 1e-12 * max(values[0], 1e-300)))
 
 
 def impute(u: np.ndarray) -> np.ndarray:
@@ -230,7 +235,12 @@ def rotate(hs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[np.ndarra
 
 def weigh(h: np.ndarray, turned: Sequence[np.ndarray]) -> np.ndarray:
     """beta = v / ||v|| with v_p = tr(H^T H_p W_p), the best weights of norm one that are not negative."""
-    v = np.maximum([float(np.einsum("pd,pd->", h, part)) for part in turned], 0.0)
+    return unit_weights([float(np.einsum("pd,pd->", h, part)) for part in turned])
+
+
+def unit_weights(agreement: Sequence[float]) -> np.ndarray:
+    """Weights of norm one in proportion to these numbers, or to zero where they are negative."""
+    v = np.maximum(agreement, 0.0)
     norm = np.linalg.norm(v)
     # All zero only if no view says anything; then no weighting is better than another.
     return v / norm if norm > 0 else np.full(len(v), 1.0 / np.sqrt(len(v)))
@@ -248,6 +258,11 @@ def combine(
 
 def whitening(t: np.ndarray) -> np.ndarray:
     """(T^T T)^(-1/2), which makes rows of T rows of its polar factor; zero where T has no extent."""
-    values, vectors = np.linalg.eigh(t.T @ t)
+    return inverse_root(t.T @ t)
+
+
+def inverse_root(gram: np.ndarray) -> np.ndarray:
+    """G^(-1/2) of a Gram matrix; zero in directions in which it has nothing but rounding errors."""
+    values, vectors = np.linalg.eigh(gram)
     floor = 1e-12 * max(float(values[-1]), np.finfo(float).tiny)
     return (vectors * np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)) @ vectors.T

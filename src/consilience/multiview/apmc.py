@@ -114,7 +114,7 @@ def apmc(
     if not links:
         return _late(arrays, observed, n_clusters, linkage, n_init, rng)
     tables = [reach(arrays, observed, link, fitted=True) for link in links]
-    links = [_with_scale(link, z) for link, z in zip(links, tables, strict=True)]
+    links = with_scales(links, np.concatenate([np.asarray(z.sum(axis=0)) for z in tables]))
     # Section 4.2: the graphs of all pairs as one operator.
     similarity = FusedSimilarity(scaled_factor(links, tables), membership(links, observed))
     del tables
@@ -147,38 +147,52 @@ def _link_views(
 ) -> tuple[list[Link], dict[tuple[int, ...], str]]:
     """The pairs of views with enough anchors, and how each is linked; no links if they leave a view out."""
     n_views = observed.shape[1]
-    pairs: list[tuple[int, ...]] = list(combinations(range(n_views), 2)) if n_views > 1 else [(0,)]
     links: list[Link] = []
-    linkage: dict[tuple[int, ...], str] = {}
 
     @cache  # a view may have few instances in common with several others
     def graph(view: int) -> sp.csr_array:
         return neighbour_graph(arrays[view][np.flatnonzero(observed[:, view])], _DIFFUSION_NEIGHBOURS, 0)
 
-    for pair in pairs:
-        common = np.flatnonzero(observed[:, pair].all(axis=1))
-        few = len(pair) == 2 and len(common) < FEW * n_clusters
-        linkage[pair] = "diffusion" if few else "anchors"
-        if len(pair) == 2 and len(common) <= n_clusters:
-            linkage[pair] = "none"
-            continue
-        if len(common) > n_anchors:
-            common = np.sort(rng.choice(common, n_anchors, replace=False))
-        m = n_neighbors or max(3, round(SHARE * len(common) / n_clusters))
+    chosen, linkage = choose_anchors(observed, n_clusters, n_anchors, rng)
+    for pair, anchors in chosen.items():
+        m = n_nearest(n_neighbors, len(anchors), n_clusters)
         sides = tuple(
-            _diffused_side(arrays[v], observed[:, v], v, common, graph(v))
-            if few
-            else _anchor_side(arrays[v], observed[:, v], v, common, m, bandwidth)
+            _diffused_side(arrays[v], observed[:, v], v, anchors, graph(v))
+            if linkage[pair] == "diffusion"
+            else _anchor_side(arrays[v], observed[:, v], v, anchors, m, bandwidth)
             for v in pair
         )
-        links.append(Link(pair, common, sides, np.ones(len(common))))
+        links.append(Link(pair, anchors, sides, np.ones(len(anchors))))
     if len(groups_of_views([link.views for link in links], n_views)) == 1:
         return links, linkage
-    together = [pair for pair in pairs if observed[:, pair].all(axis=1).any()]
+    together = [pair for pair in linkage if observed[:, pair].all(axis=1).any()]
     groups = groups_of_views(together, n_views)
     if len(groups) > 1:
         raise UnlinkedViewsError(groups)
-    return [], {pair: "alignment" if pair in together else "none" for pair in pairs}
+    return [], {pair: "alignment" if pair in together else "none" for pair in linkage}
+
+
+def choose_anchors(
+    observed: np.ndarray, n_clusters: int, n_anchors: int, rng: np.random.RandomState
+) -> tuple[dict[tuple[int, ...], np.ndarray], dict[tuple[int, ...], str]]:
+    """The anchors of the pairs of views that have enough of them, and how every pair is linked."""
+    n_views = observed.shape[1]
+    pairs: list[tuple[int, ...]] = list(combinations(range(n_views), 2)) if n_views > 1 else [(0,)]
+    chosen, linkage = {}, dict.fromkeys(pairs, "none")
+    for pair in pairs:
+        common = np.flatnonzero(observed[:, pair].all(axis=1))
+        if len(pair) == 2 and len(common) <= n_clusters:
+            continue
+        linkage[pair] = "diffusion" if len(pair) == 2 and len(common) < FEW * n_clusters else "anchors"
+        if len(common) > n_anchors:
+            common = np.sort(rng.choice(common, n_anchors, replace=False))
+        chosen[pair] = common
+    return chosen, linkage
+
+
+def n_nearest(n_neighbors: int | None, n_anchors: int, n_clusters: int) -> int:
+    """Nearest anchors of an instance: as many as asked for, or a share of those for each cluster."""
+    return n_neighbors or max(3, round(SHARE * n_anchors / n_clusters))
 
 
 def groups_of_views(pairs: Sequence[tuple[int, ...]], n_views: int) -> list[list[int]]:
@@ -236,10 +250,12 @@ def _weights(x: Matrix, side: Side) -> sp.csr_array:
     return weights if side.table is None else sp.csr_array(weights @ side.table)
 
 
-def _with_scale(link: Link, z: sp.csr_array) -> Link:
-    sums = np.asarray(z.sum(axis=0))
+def with_scales(links: list[Link], sums: np.ndarray) -> list[Link]:
+    """The links with their Lambda^(-1/2), from the sums of the columns of Z of all pairs side by side."""
     # An anchor that is nobody's neighbour has an empty column: any scale will do.
-    return link._replace(scale=1.0 / np.sqrt(np.where(sums > 0, sums, 1.0)))
+    scale = 1.0 / np.sqrt(np.where(sums > 0, sums, 1.0))
+    ends = np.cumsum([len(link.scale) for link in links])[:-1]
+    return [link._replace(scale=part) for link, part in zip(links, np.split(scale, ends), strict=True)]
 
 
 def scaled_factor(links: list[Link], tables: list[sp.csr_array]) -> sp.csr_array:
@@ -295,17 +311,29 @@ def _late(
 
 def _extend(result: APMCResult, arrays: Sequence[Matrix], observed: np.ndarray) -> np.ndarray:
     """Embedding of new instances: their similarity to all that were fitted, times the eigenvectors."""
-    tables = [reach(arrays, observed, link, fitted=False) for link in result.links]
     if result.similarity is None or result.extension is None:
+        tables = [reach(arrays, observed, link, fitted=False) for link in result.links]
         return unit_rows(np.asarray(sum(table.toarray() for table in tables)))
-    factor = scaled_factor(result.links, tables)
-    kinds, inverse = np.unique(membership(result.links, observed), axis=0, return_inverse=True)
-    mixed = np.tensordot(pair_weights(kinds, result.similarity.kinds), result.extension, axes=1)
+    return unit_rows(extend(result.links, result.similarity.kinds, result.extension, arrays, observed))
+
+
+def extend(
+    links: list[Link],
+    kinds: np.ndarray,
+    extension: np.ndarray,
+    arrays: Sequence[Matrix],
+    observed: np.ndarray,
+) -> np.ndarray:
+    """Rows of F, up to their length, from the weights of the anchors and the kinds that were fitted."""
+    tables = [reach(arrays, observed, link, fitted=False) for link in links]
+    factor = scaled_factor(links, tables)
+    here, inverse = np.unique(membership(links, observed), axis=0, return_inverse=True)
+    mixed = np.tensordot(pair_weights(here, kinds), extension, axes=1)
     vectors = np.empty((len(observed), mixed.shape[2]))
     for kind, part in enumerate(mixed):
         rows = np.flatnonzero(inverse.ravel() == kind)
         vectors[rows] = factor[rows] @ part
-    return unit_rows(vectors)
+    return vectors
 
 
 @parameters
@@ -441,9 +469,12 @@ class APMC(ViewMethod):
                 "embeddings were aligned instead of using anchors, which is less reliable.",
                 hint="have more instances in common, or leave out the view that is not linked.",
             )
-        if result.n_components > self.n_clusters:
+        self._check_components()
+
+    def _check_components(self) -> None:
+        if self.n_components_ > self.n_clusters:
             warn(
-                f"the similarity graph has {result.n_components} components, more than "
+                f"the similarity graph has {self.n_components_} components, more than "
                 f"n_clusters={self.n_clusters}: the smallest were put together.",
                 hint="raise n_neighbors.",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,16 +40,22 @@ class Scaling(NamedTuple):
 
 def learn_scalings(views: Views, normalize: str | None) -> list[Scaling]:
     """The scaling of every view."""
-    for name, array in zip(views.names, views.arrays, strict=True):
-        if normalize == "tfidf" and array.min() < 0:
+    if normalize == "tfidf":
+        refuse_negative(views.names, [array.min() for array in views.arrays])
+    return [learn_scaling(array, views.observed[:, v], normalize) for v, array in enumerate(views.arrays)]
+
+
+def refuse_negative(names: Sequence[str], lowest: Sequence[float] | np.ndarray) -> None:
+    """ "tfidf" is for counts and the like; `lowest` are the lowest entries of the views."""
+    for name, low in zip(names, lowest, strict=True):
+        if low < 0:
             raise InputError(
                 f"view {name!r} has negative entries, which normalize='tfidf' cannot take.",
                 hint="use normalize='auto' or 'standard'",
             )
-    return [learn_scaling(array, views.observed[:, v], normalize) for v, array in enumerate(views.arrays)]
 
 
-def scale_views(views: Views, scalings: list[Scaling]) -> list[Matrix]:
+def scale_views(views: Any, scalings: list[Scaling]) -> list[Matrix]:
     """The features of every view, scaled."""
     return [
         scaling.apply(array, views.observed[:, v])
@@ -74,17 +81,27 @@ def learn_scaling(x: Matrix, present: np.ndarray, normalize: str | None) -> Scal
         kind = "tfidf" if filled < TEXT and x.min() >= 0 else "standard"
     if kind == "tfidf":
         counts = np.asarray((x != 0).sum(axis=0)).ravel() if sp.issparse(x) else (x != 0).sum(axis=0)
-        return Scaling(kind, factor=np.log((1.0 + n) / (1.0 + counts)) + 1.0)
+        return by_rarity(n, counts)
     if kind != "standard":
         return Scaling(kind)
     rows = x[present]
     center = np.asarray(rows.mean(axis=0)).ravel()
     squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows - center)
     spread = np.asarray(squares.mean(axis=0)).ravel() - (center**2 if sp.issparse(rows) else 0.0)
-    deviation = np.sqrt(np.maximum(spread, 0.0))
+    return by_deviation(center, spread)
+
+
+def by_rarity(n: int, counts: np.ndarray) -> Scaling:
+    """From the number of rows, and in how many of them each feature is not zero."""
+    return Scaling("tfidf", factor=np.log((1.0 + n) / (1.0 + counts)) + 1.0)
+
+
+def by_deviation(center: np.ndarray, variance: np.ndarray) -> Scaling:
+    """From mean and variance of the features."""
+    deviation = np.sqrt(np.maximum(variance, 0.0))
     # A constant feature keeps its scale; so does one whose spread is round-off.
     constant = deviation <= 1e-10 * np.abs(center)
-    return Scaling(kind, center, 1.0 / np.where(constant | (deviation == 0), 1.0, deviation))
+    return Scaling("standard", center, 1.0 / np.where(constant | (deviation == 0), 1.0, deviation))
 
 
 def fill_with_mean(x: Matrix, present: np.ndarray) -> Matrix:
