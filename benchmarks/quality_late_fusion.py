@@ -26,9 +26,9 @@ from consilience.core.kernels import fit_kernel, restrict
 from consilience.core.stiefel import polar_factor
 from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
 from consilience.missing import drop_views
-from consilience.multiview._late import common_directions, read_prior
 from consilience.multiview.eeimvc import eeimvc
 from consilience.multiview.kernels import base_embeddings, cluster_embedding
+from consilience.multiview.late import common_directions, read_prior
 from consilience.multiview.lfimvc import lfimvc
 from consilience.multiview.mkkm import impute, mkkm
 from consilience.multiview.mkkmik import mkkmik

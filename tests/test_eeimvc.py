@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import EEIMVC, datasets
 from consilience.core import kernels
-from consilience.multiview import _late
+from consilience.multiview import late
 from consilience.multiview import kernels as view_kernels
 from consilience.multiview.eeimvc import eeimvc
 from consilience.multiview.rows import unit_rows
@@ -142,9 +142,9 @@ def kernels_of(views, observed):
 def test_imputed_prior_equals_the_plain_version():
     views, observed, bases, _ = noisy(n=60)
     parts = kernels_of(views, observed)
-    start = _late.common_directions(bases, 4)
-    found = _late.factorize(parts, start).h
-    settings = {"n_sweeps": _late._N_SWEEPS, "shrinkage": _late._SHRINKAGE, "ridge": _late._RIDGE}
+    start = late.common_directions(bases, 4)
+    found = late.factorize(parts, start).h
+    settings = {"n_sweeps": late._N_SWEEPS, "shrinkage": late._SHRINKAGE, "ridge": late._RIDGE}
     slow = plain_factorization([k.block for k in parts], [k.rows for k in parts], start, **settings)
     assert_allclose(projector(found), projector(slow), atol=1e-9)
     assert_allclose(found.T @ found, np.eye(4), atol=1e-10)
@@ -153,24 +153,24 @@ def test_imputed_prior_equals_the_plain_version():
 @pytest.mark.parametrize("seed", range(3))
 def test_every_sweep_of_the_imputed_prior_explains_more_of_what_was_observed(seed, monkeypatch):
     """Least squares in turn, where nothing is shrunk."""
-    monkeypatch.setattr(_late, "_SHRINKAGE", 0.0)
-    monkeypatch.setattr(_late, "_RIDGE", 0.0)
+    monkeypatch.setattr(late, "_SHRINKAGE", 0.0)
+    monkeypatch.setattr(late, "_RIDGE", 0.0)
     views, observed, bases, _ = noisy(missing=0.4, seed=seed)
     parts = kernels_of(views, observed)
     blocks, rows = [k.block for k in parts], [k.rows for k in parts]
     left = []
     for n_sweeps in range(1, 8):
-        monkeypatch.setattr(_late, "_N_SWEEPS", n_sweeps)
-        left.append(unexplained(blocks, rows, _late.factorize(parts, _late.common_directions(bases, 4)).h))
+        monkeypatch.setattr(late, "_N_SWEEPS", n_sweeps)
+        left.append(unexplained(blocks, rows, late.factorize(parts, late.common_directions(bases, 4)).h))
     assert np.diff(left).max() <= 1e-9 * left[0]
     assert left[-1] < left[0]
 
 
 def test_imputed_prior_finds_an_embedding_that_explains_everything(monkeypatch):
     """Views that are linear in one table of three columns: absent rows hide nothing of it."""
-    monkeypatch.setattr(_late, "_N_SWEEPS", 300)
-    monkeypatch.setattr(_late, "_SHRINKAGE", 0.0)
-    monkeypatch.setattr(_late, "_RIDGE", 0.0)
+    monkeypatch.setattr(late, "_N_SWEEPS", 300)
+    monkeypatch.setattr(late, "_SHRINKAGE", 0.0)
+    monkeypatch.setattr(late, "_RIDGE", 0.0)
     rng = np.random.default_rng(0)
     true = np.linalg.qr(rng.standard_normal((90, 3)))[0]
     observed = rng.random((90, 4)) >= 0.4
@@ -182,21 +182,21 @@ def test_imputed_prior_finds_an_embedding_that_explains_everything(monkeypatch):
         kernel = kernels.fit_kernel(x, rows, 90, "embedding", rng)  # neither centred nor scaled
         parts.append(kernel)
     start = np.linalg.qr(rng.standard_normal((90, 3)))[0]
-    assert_allclose(projector(_late.factorize(parts, start).h), projector(true), atol=1e-6)
+    assert_allclose(projector(late.factorize(parts, start).h), projector(true), atol=1e-6)
 
 
 def test_average_is_a_fixed_point_of_the_imputed_prior_where_no_row_is_absent(monkeypatch):
-    monkeypatch.setattr(_late, "_SHRINKAGE", 0.0)
+    monkeypatch.setattr(late, "_SHRINKAGE", 0.0)
     views, _, _, _ = noisy()
     parts = kernels_of(views, np.ones((120, 3), dtype=bool))
     average = top(sum(kernel.block for kernel in parts), 4)
-    assert_allclose(projector(_late.factorize(parts, average).h), projector(average), atol=1e-9)
+    assert_allclose(projector(late.factorize(parts, average).h), projector(average), atol=1e-9)
 
 
 def test_imputed_prior_is_continued_to_new_rows_as_to_fitted_ones_with_all_views():
     views, observed, bases, _ = noisy()
     parts = kernels_of(views, observed)
-    prior = _late.factorize(parts, _late.common_directions(bases, 4))
+    prior = late.factorize(parts, late.common_directions(bases, 4))
     new = sum(
         kernels.represent(kernel, view) @ projection
         for kernel, view, projection in zip(parts, views, prior.projections, strict=True)

@@ -10,7 +10,7 @@ from consilience._methods import About
 from consilience.core.kernels import Kernel
 from consilience.core.stiefel import orthonormalize
 from consilience.core.sweeps import Progress
-from consilience.multiview._late import Fused, LateFusion, fuse_embeddings, whitening
+from consilience.multiview.late import Fused, LateFusion, fuse_embeddings, whitening
 
 
 def eeimvc(

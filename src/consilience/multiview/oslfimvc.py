@@ -11,8 +11,8 @@ from consilience._methods import About
 from consilience.core.discretize import fill_empty_clusters, label_sums
 from consilience.core.stiefel import polar_factor
 from consilience.core.sweeps import Progress
-from consilience.multiview._late import LateFusion, common_directions, fuse_embeddings
 from consilience.multiview.kernels import cluster_embedding
+from consilience.multiview.late import LateFusion, common_directions, fuse_embeddings
 from consilience.views import Views
 
 
