@@ -18,13 +18,13 @@ BLOCK_ROWS = 4096
 
 
 def map_blocks(function: Callable[[slice], T], n_rows: int, *, block_rows: int | None = None) -> Iterator[T]:
-    """Results of ``function(rows)`` for consecutive slices of the rows, in order; one empty slice of none.
+    """Results of ``function(rows)`` for consecutive slices of the rows, in order.
 
     The work of a block must release the interpreter (compiled loops, BLAS) for threads to help, and must not
     call this function itself.
     """
     size = block_rows or BLOCK_ROWS
-    blocks = [slice(start, min(start + size, n_rows)) for start in range(0, max(n_rows, 1), size)]
+    blocks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     # With fewer blocks, handing them to threads takes longer than working on them.
     workers = n_threads() if len(blocks) > 7 else 1
     if workers == 1:

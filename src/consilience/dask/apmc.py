@@ -106,8 +106,9 @@ def distances_of(block: ViewRows, scalings: list[Scaling], link: Link) -> np.nda
     arrays, out = scale_views(block, scalings), np.zeros((len(link.sides), 2))
     for s, side in enumerate(link.sides):
         x = arrays[side.view][block.observed[:, side.view]]
-        distance = np.sqrt(nearest_anchors(x, side.reference, side.n_neighbors).distance)
-        out[s] = distance.sum(), distance.size
+        if len(x):
+            distance = np.sqrt(nearest_anchors(x, side.reference, side.n_neighbors).distance)
+            out[s] = distance.sum(), distance.size
     return out
 
 

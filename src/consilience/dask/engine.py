@@ -54,7 +54,10 @@ def _groups(merge: Callable[[Sequence[Any]], Any], parts: Iterator[Any]) -> Iter
 
 
 def add(parts: Sequence[Any]) -> Any:
-    """Sums of arrays and numbers, or of tuples and lists of such, field by field."""
+    """Sums of arrays and numbers, or of tuples and lists of such, field by field; None adds nothing."""
+    parts = [part for part in parts if part is not None]
+    if not parts:
+        return None
     if isinstance(parts[0], tuple | list):
         return tuple(map(add, zip(*parts, strict=True)))
     return sum(parts[1:], start=parts[0])

@@ -8,7 +8,7 @@ work of the driver, which never sees a row. The steps on rows and the steps on s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,31 +116,41 @@ class Solution(NamedTuple):
     converged: bool
 
 
+def of_rows(work: Callable[..., Any]) -> Callable[..., Any]:
+    """The work of a block on its rows: None without any, which adds nothing."""
+
+    @wraps(work)
+    def of_block(state: State, *given: Any) -> Any:
+        return work(state, *given) if len(state.w) else None
+
+    return of_block
+
+
 # --- the start ----------------------------------------------------------------------------------------------
 
 
 def open_block(
     piece: Any, number: int, terms: Terms, offsets: np.ndarray, normalized: bool
-) -> tuple[State, tuple[np.ndarray, np.ndarray]]:
+) -> tuple[State, tuple[np.ndarray, np.ndarray] | None]:
     """The state of a block before anything is known; weighted counts of cluster pairs and cluster sizes."""
     rows = block_rows(piece, number, terms)
     seen = (rows.codes >= 0).any(axis=1)
     codes, w = np.ascontiguousarray(rows.codes[seen]), rows.counts[seen].astype(float)
     n = len(codes)
     weights = w / (codes >= 0).sum(axis=1) if normalized else w
-    statistics = contingency(codes, offsets, weights), cluster_sizes(codes, offsets, w)
-    return State(codes, codes, w, np.zeros(n, np.int32), np.ones(n), np.empty((n, 0))), statistics
+    state = State(codes, codes, w, np.zeros(n, np.int32), np.ones(n), np.empty((n, 0)))
+    return state, (contingency(codes, offsets, weights), cluster_sizes(codes, offsets, w)) if n else None
 
 
 def embed(
     state: State, number: int, offsets: np.ndarray, table: np.ndarray, normalized: bool
-) -> tuple[State, tuple[np.ndarray, np.ndarray]]:
+) -> tuple[State, tuple[np.ndarray, np.ndarray] | None]:
     """The start of H; B^T W B and B^T W H."""
     h = gather(state.codes, offsets, table)
     if normalized:
         h /= np.sqrt((state.codes >= 0).sum(axis=1))[:, None]
-    sums = contingency(state.codes, offsets, state.w), scatter(state.codes, offsets, state.w, h)
-    return state._replace(h=h), sums
+    given = (state.codes, offsets, state.w)
+    return state._replace(h=h), (contingency(*given), scatter(*given, h)) if len(h) else None
 
 
 def start(job: Job, parts: Any, terms: Terms) -> tuple[Model, list[Any]]:
@@ -211,6 +221,7 @@ def rotate_blocks(job: Job, states: list[Any]) -> np.ndarray:
     return rotation
 
 
+@of_rows
 def sweep(
     state: State, number: int, before: np.ndarray | None, rotation: np.ndarray, highest: float
 ) -> tuple[np.ndarray, float]:
@@ -265,6 +276,7 @@ class Survey(NamedTuple):
     largest_shift: np.ndarray  # per age
 
 
+@of_rows
 def survey(state: State, number: int, task: Task) -> Survey:
     """Round A: labels under the new rotation, then S, v and C, and the moments that the steps of H need."""
     y, moved, fit = _labels(state, task)
@@ -272,14 +284,17 @@ def survey(state: State, number: int, task: Task) -> Survey:
     found, largest = np.zeros((len(task.ages), 2 * STEPS + 1, 2 * c, 2 * c)), np.zeros(len(task.ages))
     for a, lam in enumerate(task.ages):
         h, linear, shift, _ = _linear(state, task, y, lam)
-        found[a], largest[a] = moments(h, linear, shift, state.w), shift.max(initial=0.0)
+        found[a], largest[a] = moments(h, linear, shift, state.w), shift.max()
     return Survey(moved, fit, found, largest)
 
 
-def merge_surveys(parts: Sequence[Survey]) -> Survey:
+def merge_surveys(parts: Sequence[Survey | None]) -> Survey | None:
     """Several blocks as one."""
-    moved, fit, found = add([part[:3] for part in parts])
-    return Survey(moved, fit, found, np.max([part.largest_shift for part in parts], axis=0))
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    moved, fit, found = add([part[:3] for part in known])
+    return Survey(moved, fit, found, np.max([part.largest_shift for part in known], axis=0))
 
 
 def _labels(state: State, task: Task) -> tuple[np.ndarray, float, float]:
@@ -309,8 +324,8 @@ def advance(state: State, number: int, task: Task) -> tuple[State, Any]:
     h, _, _, v = _linear(state, task, y, model.lam)
     filled, w = state.filled.copy(), state.w
     found = impute(filled, state.codes < 0, offsets, model.table, model.alpha, h, v, w, settings.diversity)
-    sums = label_sums(h, w, y, settings.n_clusters)
-    return State(state.codes, filled, w, y, v, h), (*found, float(w @ v), sums)
+    new = State(state.codes, filled, w, y, v, h)
+    return new, (*found, float(w @ v), label_sums(h, w, y, settings.n_clusters)) if len(w) else None
 
 
 def solve(job: Job, states: list[Any], model: Model, save: Callable[[Model, list[Any]], None]) -> Solution:
@@ -424,6 +439,7 @@ def close(
     return closing, evidence._replace(dependence=dependence_of(shared, apart, m))
 
 
+@of_rows
 def census(state: State, number: int, offsets: np.ndarray, closing: Closing) -> tuple[np.ndarray, np.ndarray]:
     """Sizes of the clusters, and how many members of every base cluster are in each."""
     c, y = len(closing.number), final_labels(state, closing)
