@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
@@ -38,8 +38,8 @@ def test_equals_scipy(seed):
     assert_array_equal(merges[:, :2], np.sort(reference[:, :2], axis=1))
     assert_allclose(merges[:, 2], 2.0 - reference[:, 2], atol=1e-12)
     assert_array_equal(merges[:, 3], reference[:, 3])
-    for k in (1, 2, 7, 79, 80):
-        assert adjusted_rand_score(cut(merges, k), fcluster(reference, k, "maxclust")) == 1.0
+    for k in (1, 2, 7, 79, 80):  # not fcluster: SciPy 1.13 never gives more than 78
+        assert adjusted_rand_score(cut(merges, k), cut_tree(reference, k)[:, 0]) == 1.0
 
 
 @pytest.mark.parametrize("seed", range(5))
