@@ -7,8 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import EEIMVC, datasets
 from consilience.core import kernels
-from consilience.multiview import late
 from consilience.multiview import kernels as view_kernels
+from consilience.multiview import late
 from consilience.multiview.eeimvc import eeimvc
 from consilience.multiview.rows import unit_rows
 from tests.oracles.late_fusion import (
