@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def fixtures_folder() -> Path:
     return _folder_or_skip("fixtures", "CONSILIENCE_FIXTURES")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Why tests were skipped or expected to fail: a line a reason, not a line a test."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
     reasons.update(

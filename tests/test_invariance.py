@@ -33,7 +33,7 @@ def fitted(name, settings, table, n_clusters=20):
 @pytest.fixture(scope="module")
 def many():
     """Twenty clusters, ten base clusterings, a fifth of the labels missing, and hardly two rows alike."""
-    return planted(240, 10, 20, noise=0.2, missing=0.2, seed=5)[1]
+    return planted(150, 10, 20, noise=0.2, missing=0.2, seed=5)[1]
 
 
 @pytest.fixture(scope="module")

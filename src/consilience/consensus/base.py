@@ -178,7 +178,8 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         self.partitions_ = table
         self.n_clusters_ = problem.n_clusters
         self.labels_ = problem.per_instance(numbers[result.labels], {"largest": 0}.get(self.unobserved, -1))
-        self.row_of_instance_ = problem.per_instance(np.arange(len(result.labels)), -1)
+        rows = np.arange(len(result.labels))
+        self.row_of_instance_ = known.inverse if table.seen.all() else problem.per_instance(rows, -1)
         self._answer = Answer(known, self.labels_[table.seen])
         if hasattr(result, "objective"):
             self.objective_ = result.objective

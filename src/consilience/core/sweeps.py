@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -47,3 +47,11 @@ class Sweeps:
     def outcome(self) -> tuple[np.ndarray, int, bool]:
         """The objectives, the number of sweeps and whether they came to an end, as results list them."""
         return np.array(self.objective), len(self.objective), bool(self.converged)
+
+
+def settled(objective: Sequence[float], tol: float) -> bool:
+    """At least three sweeps, and the last changed the objective by less than a share `tol`, or it is zero."""
+    if len(objective) < 3:
+        return False
+    last, before = objective[-1], objective[-2]
+    return last == 0.0 or abs(last - before) < tol * abs(last)

@@ -10,12 +10,11 @@ import numpy as np
 from consilience import multiview
 from consilience._errors import InputError
 from consilience.core.stiefel import polar_factor
-from consilience.core.sweeps import Progress, Sweeps
+from consilience.core.sweeps import Progress, Sweeps, settled
 from consilience.dask.consensus import with_parameters
 from consilience.dask.engine import add
 from consilience.dask.views import ViewBlocks, ViewBlocksMixin, ViewRows
 from consilience.multiview.late import common_map, inverse_root, unit_weights
-from consilience.multiview.sweeps import settled
 
 Kind = tuple[bool, ...]  # the views that a row is present in
 

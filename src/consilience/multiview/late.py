@@ -12,10 +12,9 @@ from consilience._sklearn import StrOptions
 from consilience.core.kernels import Kernel, leading_eigenvectors, multiply, project
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.core.sweeps import Progress, Sweeps
+from consilience.core.sweeps import Progress, Sweeps, settled
 from consilience.multiview.kernels import Base, KernelMethod, KernelOrEmbedding, base_embeddings, extension
 from consilience.multiview.mkkm import mkkm
-from consilience.multiview.sweeps import settled
 
 Init = Literal["aligned", "identity"]
 

@@ -11,14 +11,13 @@ from consilience._methods import About
 from consilience.core.kernels import Kernel
 from consilience.core.parameters import Count, NonNegative, parameters
 from consilience.core.stiefel import orthonormalize, polar_factor
-from consilience.core.sweeps import Progress, Sweeps
+from consilience.core.sweeps import Progress, Sweeps, settled
 from consilience.multiview.kernels import (
     KernelMethod,
     KernelOrEmbedding,
     base_embeddings,
 )
 from consilience.multiview.late import Init, align, rotate, whitening
-from consilience.multiview.sweeps import settled
 
 
 class LFIMVCResult(NamedTuple):

@@ -21,9 +21,8 @@ from consilience.core.kernels import (
     trace,
 )
 from consilience.core.parameters import NonNegative, parameters
-from consilience.core.sweeps import Progress, Sweeps
+from consilience.core.sweeps import Progress, Sweeps, settled
 from consilience.multiview.kernels import KernelMethod, extension
-from consilience.multiview.sweeps import settled
 
 _RIDGE = 1e-3  # keeps the imputation of absent rows finite where the embedding lies in them alone
 _N_NEIGHBORS = 7
