@@ -85,7 +85,8 @@ def test_known_pairs_are_kept_and_the_others_found(n_known):
     found = leading_eigenpairs(sp.csr_array(matrix), 9, known=known)
     assert_allclose(found.values, values[:9], atol=1e-9)
     assert_allclose(found.vectors.T @ found.vectors, np.eye(9), atol=1e-9)
-    assert_array_equal(found.vectors[:, : min(n_known, 7)], vectors[:, : min(n_known, 7)])
+    kept = vectors[:, : min(n_known, 7)]  # in any order: of equal eigenvalues none is the first
+    assert (found.vectors[:, :, None] == kept[:, None, :]).all(axis=0).any(axis=0).all()
 
 
 def test_known_pairs_that_are_not_the_largest_give_way():

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin
+from threadpoolctl import threadpool_limits
 
 from consilience._methods import About
 from consilience._warnings import warn
@@ -29,7 +30,7 @@ from consilience.core.anchors import (
 from consilience.core.graphs import neighbour_graph
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.stiefel import polar_factor
-from consilience.multiview.base import Normalize, ViewMethod, one_thread
+from consilience.multiview.base import Normalize, ViewMethod
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import learn_scalings, scale_views
 from consilience.views import Views
@@ -493,7 +494,7 @@ class APMC(ViewMethod):
             False where the instance is absent from the view.
         """
         views = self._read_new_views(X, mask)
-        with one_thread():
+        with threadpool_limits(limits=1):
             h = _extend(self._result, scale_views(views, self._scalings), views.observed)
             return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
 

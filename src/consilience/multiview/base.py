@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import field
-from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
@@ -24,17 +23,6 @@ from consilience.views import Views, check_views, one_table
 
 # How the features of a view are scaled.
 Normalize = Literal["auto", "standard", "tfidf", "l2"] | None
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    # Looking for the pools of all libraries takes as long as a small fit; those used here are loaded by now.
-    return ThreadpoolController()
-
-
-def one_thread() -> Any:
-    """A context in which numerical libraries run in one thread: the same answer whatever the threads."""
-    return _thread_pools().limit(limits=1)
 
 
 @parameters
@@ -115,7 +103,7 @@ class ViewMethod(ClusterMixin, BaseEstimator):
         self.n_features_in_ = sum(views.n_features)
         self.index_, self.observed_ = views.index, views.observed
         rng = random_source(self.random_state)
-        with one_thread():
+        with threadpool_limits(limits=1):  # the same answer whatever the threads
             result = self._solve(views, rng)
             labels, centers = self._cluster(result, rng)
             self._check_converged(getattr(result, "converged", True), getattr(self, "max_iter", 0))
