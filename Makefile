@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test test-floors lint docs bench clean
+.PHONY: help demo test test-floors lint docs lists bench clean
 
 help:
 	@echo "make demo         set up and run the main job on built-in data"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
 	@echo "make lint         ruff, mypy and the import contracts"
 	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
+	@echo "make lists        write the lists of methods in README and docs from what the methods say"
 	@echo "make bench        speed and memory, as ratios measured in one run"
 	@echo "make clean        remove the environments and what was built"
 
