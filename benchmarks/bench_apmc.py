@@ -65,7 +65,7 @@ def against_plain(sizes):
             fast, model = seconds(lambda model=model, v=views, o=observed: model.fit(v, mask=o))
             alone, _ = seconds(
                 lambda model=model: fused_eigenpairs(
-                    model.affinity_, anchor_components(model.affinity_.factor), 10
+                    model.affinity_operator_, anchor_components(model.affinity_operator_.factor), 10
                 )
             )
         gap = float(np.abs(values - model.eigenvalues_).max())

@@ -67,7 +67,7 @@ def of_bases(y, table):
 
 def endings(model, y, c, seed):
     """Both endings of one fit: ACMK-KM and ACMK-SC."""
-    learned = (model.embedding_, model.graph_, model.partitions_, model.weights_, c)
+    learned = (model.embedding_, model.graph_, model.base_labels_, model.base_weights_, c)
     return [score(y, final_labels(final, *learned, np.random.RandomState(seed))) for final in ENDINGS]
 
 
@@ -90,8 +90,8 @@ def run(name, seeds, **settings):
         model = ACMK(c, random_state=seed, memory_limit=8.0, **settings).fit(X)
         found.append(
             [
-                of_bases(y, model.initial_partitions_),
-                of_bases(y, model.partitions_),
+                of_bases(y, model.initial_base_labels_),
+                of_bases(y, model.base_labels_),
                 *endings(model, y, c, seed),
             ]
         )

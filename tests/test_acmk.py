@@ -391,7 +391,7 @@ def test_what_is_learned_in_the_order_of_cells_is_given_back_in_the_order_of_row
     assert (model.graph_ != model.graph_.T).nnz == 0
     assert model.graph_.has_sorted_indices
     assert model.graph_.indices.dtype == np.int32
-    together = plain.fused(model.partitions_, model.weights_)
+    together = plain.fused(model.base_labels_, model.base_weights_)
     rows, columns = model.graph_.nonzero()
     assert_allclose(model.graph_[rows, columns], together[rows, columns])
     x = acmk.coordinates(X, np.random.RandomState(0))
@@ -503,9 +503,9 @@ def test_a_constant_column_changes_nothing(solver):
 def test_fixed_base_clusterings_give_their_mean_coassociation(solver):
     X, _ = make_blobs(60, n_features=5, centers=3, cluster_std=2.5, random_state=0)
     model = ACMK(3, solver=solver, refine=False, final="spectral", random_state=0).fit(X)
-    assert_array_equal(model.partitions_, model.initial_partitions_)
-    assert_allclose(model.weights_, 0.1)
-    expected = np.mean([dense._together(column) for column in model.initial_partitions_.T], axis=0)
+    assert_array_equal(model.base_labels_, model.initial_base_labels_)
+    assert_allclose(model.base_weights_, 0.1)
+    expected = np.mean([dense._together(column) for column in model.initial_base_labels_.T], axis=0)
     if solver == "admm":
         assert_allclose(model.graph_, expected)
     else:
@@ -653,7 +653,7 @@ def test_refined_base_clusterings_are_better_than_initial_ones(data_folder):
     for name in ("Yale", "orlraws10P", "jaffe", "tr11"):
         data = datasets.load(name)
         model = ACMK(len(np.unique(data.y)), solver="sparse", random_state=0).fit(normalize(data.X))
-        gains.append(scores(data.y, model.partitions_) - scores(data.y, model.initial_partitions_))
+        gains.append(scores(data.y, model.base_labels_) - scores(data.y, model.initial_base_labels_))
     assert np.mean(gains) > 0.02
 
 
@@ -664,10 +664,10 @@ def test_consensus_is_better_than_its_base_clusterings_on_orlraws(data_folder):
         model = ACMK(10, random_state=seed).fit(normalize(data.X))
         assert model.solver_ == "admm"
         found["kmeans"].append(matched_accuracy_score(data.y, model.labels_))
-        learned = (model.embedding_, model.graph_, model.partitions_, model.weights_, 10)
+        learned = (model.embedding_, model.graph_, model.base_labels_, model.base_weights_, 10)
         cut = endings.final_labels("spectral", *learned, np.random.RandomState(seed))
         found["spectral"].append(matched_accuracy_score(data.y, cut))
-        base += [matched_accuracy_score(data.y, labels) for labels in model.initial_partitions_.T]
+        base += [matched_accuracy_score(data.y, labels) for labels in model.initial_base_labels_.T]
     assert np.mean(found["kmeans"]) > np.mean(base) + 0.05
     assert np.mean(found["spectral"]) > np.mean(base) + 0.08
 
@@ -678,10 +678,10 @@ def test_consensus_is_no_worse_than_the_mean_of_its_runs(data_folder):
         c, gains = len(np.unique(data.y)), []
         for seed in range(2):
             model = ACMK(c, solver="sparse", random_state=seed).fit(normalize(data.X))
-            learned = (model.embedding_, model.graph_, model.partitions_, model.weights_, c)
+            learned = (model.embedding_, model.graph_, model.base_labels_, model.base_weights_, c)
             cut = endings.final_labels("spectral", *learned, np.random.RandomState(seed))
             answers = np.column_stack([model.labels_, cut])
-            gains.append(scores(data.y, answers) - scores(data.y, model.initial_partitions_))
+            gains.append(scores(data.y, answers) - scores(data.y, model.initial_base_labels_))
         assert np.mean(gains) > 0, name
 
 

@@ -52,7 +52,7 @@ def test_similarity_equals_the_plain_one(n_views, bandwidth):
     model = APMC(3, n_neighbors=5, bandwidth=bandwidth, normalize=None, random_state=0)
     model.fit(views, mask=observed)
     plain = plain_similarity(views, observed, 5, None if bandwidth == "local" else bandwidth)
-    assert_allclose(model.affinity_.toarray(), plain, atol=1e-12)
+    assert_allclose(model.affinity_operator_.toarray(), plain, atol=1e-12)
     values, vectors = plain_eigenpairs(plain, 3)
     assert_allclose(model.eigenvalues_, values, atol=1e-8)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -67,7 +67,7 @@ def test_weights_and_singular_values_equal_the_reference(name, fixtures_folder, 
     model = APMC(6, n_neighbors=10, bandwidth=1.0, normalize="l2", random_state=0).fit(views, mask=observed)
     assert_array_equal(model.anchors_["view0", "view1"], given["anchors"])
     z = given["Z"]
-    assert_allclose(model.affinity_.factor.toarray(), z / np.sqrt(z.sum(axis=0)), atol=1e-12)
+    assert_allclose(model.affinity_operator_.factor.toarray(), z / np.sqrt(z.sum(axis=0)), atol=1e-12)
     assert_allclose(np.sqrt(model.eigenvalues_), given["sv"][:6], atol=1e-8)
 
 
@@ -76,7 +76,7 @@ def test_fused_similarity_equals_the_reference(fixtures_folder, data_folder):
     given = np.load(fixtures_folder / "apmc_3sources_all.npz")
     views, observed, _ = sources("all")
     model = APMC(6, n_neighbors=10, bandwidth=1.0, normalize="l2", random_state=0).fit(views, mask=observed)
-    assert_allclose(model.affinity_.toarray(), given["S"], atol=1e-12)
+    assert_allclose(model.affinity_operator_.toarray(), given["S"], atol=1e-12)
 
 
 @pytest.mark.data
@@ -258,7 +258,7 @@ def test_fewer_common_instances_than_clusters_align_embeddings_with_a_warning():
     with pytest.warns(UserWarning, match="embeddings were aligned"):
         model = APMC(3, random_state=0).fit(views, mask=observed)
     assert model.linkage_ == {("view0", "view1"): "alignment"}
-    assert model.affinity_ is None
+    assert model.affinity_operator_ is None
     assert model.anchors_ == {}
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     assert adjusted_rand_score(truth, model.predict(views, mask=observed)) == 1.0

@@ -159,9 +159,9 @@ class TestLabelMethod:
         with pytest.warns(UserWarning, match="'5' .* is ignored"):
             other = build(name, settings).fit(wider)
         assert adjusted_rand_score(fitted(name, settings).labels_, other.labels_) == 1.0
-        if hasattr(other, "weights_"):
-            assert len(other.weights_) == 6
-            assert other.weights_[5] == 0.0
+        if hasattr(other, "base_weights_"):
+            assert len(other.base_weights_) == 6
+            assert other.base_weights_[5] == 0.0
 
     def test_repeated_rows_change_nothing(self, name, settings, clear):
         _, base = clear

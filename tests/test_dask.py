@@ -50,7 +50,7 @@ def assert_same(model, reference, *, slow=False):
     assert_array_equal(np.asarray(model.labels_), reference.labels_)
     assert_allclose(np.asarray(model.confidence_), reference.confidence_, rtol=1e-9)
     assert_allclose(np.asarray(model.reliability_), reference.reliability_, rtol=1e-2 if slow else 1e-6)
-    assert_allclose(model.weights_, reference.weights_, atol=1e-4 if slow else 1e-9)
+    assert_allclose(model.base_weights_, reference.base_weights_, atol=1e-4 if slow else 1e-9)
     assert_allclose(model.objective_, reference.objective_, rtol=1e-5 if slow else 1e-9)
     assert_allclose(np.abs(model.rotation_), np.abs(reference.rotation_), atol=1e-3 if slow else 1e-6)
     assert model.n_iter_ == reference.n_iter_
@@ -212,7 +212,7 @@ def test_a_column_without_labels_is_ignored_with_a_warning():
     wide = np.column_stack([table[:, :1], np.full(300, -1), table[:, 1:]])
     with pytest.warns(UserWarning, match=r"'1' \(column 1\) has no label at all"):
         model = blockwise.PCE(3, random_state=0).fit(np.array_split(wide, 2))
-    assert model.weights_[1] == 0.0
+    assert model.base_weights_[1] == 0.0
     assert_array_equal(np.asarray(model.labels_), consilience.PCE(3, random_state=0).fit(table).labels_)
 
 
@@ -367,7 +367,7 @@ def test_an_interrupted_run_goes_on_from_its_last_iteration(tmp_path, monkeypatc
     assert rounds == [4, 5]
     assert_array_equal(np.asarray(model.labels_), np.asarray(undisturbed.labels_))
     assert_array_equal(model.objective_, undisturbed.objective_)
-    assert_array_equal(model.weights_, undisturbed.weights_)
+    assert_array_equal(model.base_weights_, undisturbed.base_weights_)
 
 
 @pytest.mark.filterwarnings("ignore:PCE did not converge")
@@ -543,7 +543,7 @@ def test_eeimvc_on_moments_equals_eeimvc_in_memory(prior, missing):
         model = blockwise.EEIMVC(4, prior=prior, random_state=0).fit(in_blocks(views, n_blocks))
         assert_array_equal(np.asarray(model.labels_), reference.labels_)
         assert_allclose(model.objective_, reference.objective_, rtol=1e-9)
-        assert_allclose(model.weights_, reference.weights_, atol=1e-9)
+        assert_allclose(model.base_weights_, reference.base_weights_, atol=1e-9)
         assert_allclose(np.abs(np.asarray(model.embedding_)), np.abs(reference.embedding_), atol=1e-8)
         assert_array_equal(model.predict(views), reference.predict(views))
 
@@ -643,7 +643,7 @@ def test_dask_collections_give_the_labels_of_the_estimator_in_memory(
     assert_array_equal(found.index, index)
     assert_array_equal(found, in_memory.labels_)
     assert_allclose(model.confidence_.compute(), in_memory.confidence_, rtol=1e-9)
-    assert_allclose(model.weights_, in_memory.weights_, atol=1e-9)
+    assert_allclose(model.base_weights_, in_memory.base_weights_, atol=1e-9)
     assert_array_equal(model.predict(frame).compute(), in_memory.predict(table))
 
     array = da.from_array(table, chunks=(2_000, 3))
@@ -670,7 +670,7 @@ def test_workers_and_this_process_give_the_same_to_the_last_digit(client, tmp_pa
     there.write_labels(tmp_path / "out")
     here = blockwise.PCE(C, **options).fit([frame.iloc[p] for p in np.split(np.arange(4_000), ends(source))])
     assert_array_equal(there.objective_, here.objective_)
-    assert_array_equal(there.weights_, here.weights_)
+    assert_array_equal(there.base_weights_, here.base_weights_)
     assert_array_equal(pd.read_parquet(tmp_path / "out")["label"], np.asarray(here.labels_))
 
 

@@ -97,7 +97,7 @@ def test_published_preprocessing_gives_the_authors_embeddings(fixtures_folder, d
     settings = {"prior": "average", "preprocessing": "paper", "n_init": 1, "random_state": 0}
     model = EEIMVC(7, **settings).fit(views, mask=observed)
     assert_allclose(projector(model.prior_), projector(prior), atol=1e-7)
-    for p, h in enumerate(model.imputed_):
+    for p, h in enumerate(model.view_embeddings_):
         assert_allclose(projector(h[observed[:, p]]), projector(expected[p][observed[:, p]]), atol=1e-7)
 
 
@@ -106,7 +106,7 @@ def test_estimator_is_its_function():
     model = EEIMVC(4, prior="average", random_state=0).fit(views, mask=observed)
     found = solve(bases, observed, model.prior_)
     assert_allclose(projector(model.embedding_), projector(found.embedding), atol=1e-8)
-    assert_allclose(model.weights_, found.weights, atol=1e-8)
+    assert_allclose(model.view_weights_, found.weights, atol=1e-8)
     assert_allclose(model.objective_, found.objective, rtol=1e-8)
 
 
@@ -421,7 +421,7 @@ def test_fewer_observed_rows_than_clusters():
 def test_identical_views_weigh_the_same():
     views, _, _, _ = noisy(m=1, missing=0.0)
     model = EEIMVC(4, random_state=0).fit([views[0], views[0]])
-    assert_allclose(model.weights_, np.sqrt(0.5))
+    assert_allclose(model.view_weights_, np.sqrt(0.5))
     one = EEIMVC(4, random_state=0).fit(views[0])
     assert adjusted_rand_score(model.labels_, one.labels_) == 1.0
 
@@ -430,7 +430,7 @@ def test_constant_view_is_ignored_with_a_warning():
     truth, views, _ = clear_views()
     with pytest.warns(UserWarning, match=r"'view2' tells no two instances apart"):
         model = EEIMVC(3, random_state=0).fit([*views, np.ones((90, 3))])
-    assert model.weights_[2] == 0.0
+    assert model.view_weights_[2] == 0.0
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 

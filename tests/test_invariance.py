@@ -68,8 +68,8 @@ class TestEveryLabelMethod:
         model, again = fits(name, settings), fitted(name, settings, renamed)
         assert_array_equal(again.labels_, model.labels_[rows])
         assert_allclose(again.confidence_, model.confidence_[rows], rtol=0, atol=1e-12)
-        if hasattr(model, "weights_"):
-            assert_array_equal(again.weights_, model.weights_[columns])
+        if hasattr(model, "base_weights_"):
+            assert_array_equal(again.base_weights_, model.base_weights_[columns])
 
     def test_counted_rows_are_repeated_rows(self, name, settings, many):
         repeated = Partitions.of(np.repeat(many[:80], np.arange(80) % 4 + 1, axis=0))

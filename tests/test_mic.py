@@ -102,8 +102,9 @@ def test_factors_are_nonnegative_and_bases_sum_to_one():
     truth, views, observed = groups(120, 3, widths=(8, 8, 8), missing=0.2)
     model = MIC(3, random_state=0).fit(views, mask=observed)
     assert (model.embedding_ >= 0).all()
-    for basis in model.bases_:
-        assert_allclose(basis.sum(axis=0), 1.0)
+    for basis in model.components_:
+        assert basis.shape == (3, 8)
+        assert_allclose(basis.sum(axis=1), 1.0)
     assert adjusted_rand_score(truth, model.labels_) > 0.9
 
 

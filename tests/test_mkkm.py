@@ -156,25 +156,25 @@ def test_kernel_of_low_rank_gets_a_finite_weight():
     views[2] = views[2][:, :2]
     model = MKKM(4, kernel="linear", random_state=0).fit(views, mask=observed)
     assert np.isfinite(model.objective_).all()
-    assert_allclose(model.weights_.sum(), 1.0)
-    assert model.weights_.argmax() == 2  # explained in full by four directions
+    assert_allclose(model.view_weights_.sum(), 1.0)
+    assert model.view_weights_.argmax() == 2  # explained in full by four directions
 
 
 def test_view_that_lacks_rows_weighs_more_under_zero_imputation():
     """What the page warns of."""
     views, observed, _, _ = noisy(missing=0.0)
-    complete = MKKM(4, random_state=0).fit(views, mask=observed).weights_
+    complete = MKKM(4, random_state=0).fit(views, mask=observed).view_weights_
     for v in range(3):
         partial = observed.copy()
         partial[np.random.default_rng(v).permutation(120)[:72], v] = False
-        assert MKKM(4, random_state=0).fit(views, mask=partial).weights_[v] > 1.3 * complete[v]
+        assert MKKM(4, random_state=0).fit(views, mask=partial).view_weights_[v] > 1.3 * complete[v]
 
 
 def test_constant_view_gets_no_weight():
     views, observed, _, _ = noisy()
     with pytest.warns(UserWarning, match="tells no two instances apart"):
         model = MKKM(4, random_state=0).fit([*views[:2], np.ones((120, 2))], mask=observed)
-    assert model.weights_[2] == 0.0
+    assert model.view_weights_[2] == 0.0
 
 
 def test_views_of_equal_rows_alone_are_one_heap():

@@ -88,7 +88,7 @@ def test_factors_and_blocks_agree():
     model = MKKMIK(4, kernel="linear", random_state=0).fit(views, mask=observed)
     other = MKKMIK(4, kernel="precomputed", random_state=0).fit(tables)
     assert_allclose(projector(model.embedding_), projector(other.embedding_), atol=1e-6)
-    assert_allclose(model.weights_, other.weights_, atol=1e-8)
+    assert_allclose(model.view_weights_, other.view_weights_, atol=1e-8)
 
 
 def test_complete_views_need_no_imputation():

@@ -57,8 +57,9 @@ def test_the_more_weight_the_more_the_views_agree(weight):
 def test_bases_sum_to_one_and_factors_are_nonnegative():
     truth, views, observed = groups(120, 2, widths=(8, 8), missing=0.1)
     model = MultiNMF(3, random_state=0).fit(views, mask=observed)
-    for basis in model.bases_:
-        assert_allclose(basis.sum(axis=0), 1.0)
+    for basis in model.components_:
+        assert basis.shape == (3, 8)
+        assert_allclose(basis.sum(axis=1), 1.0)
     assert (model.embedding_ >= 0).all()
     assert adjusted_rand_score(truth, model.labels_) > 0.8
 

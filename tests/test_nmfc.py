@@ -26,7 +26,7 @@ def test_steps_equal_plain_version_on_repeated_rows(missing, seed):
     s = np.diag(q.T @ m @ q)
     for step in range(5):
         q, s, error = plain_nmfc_step(m, q, s)
-        assert_allclose(model.error_[step], error, rtol=1e-8)
+        assert_allclose(model.reconstruction_error_[step], error, rtol=1e-8)
     shares = q * np.sqrt(s)
     shares /= shares.sum(axis=1, keepdims=True)
     assert_allclose(np.sort(model.membership_, axis=1), np.sort(shares, axis=1), atol=1e-8)

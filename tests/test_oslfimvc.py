@@ -111,4 +111,4 @@ def test_weights_tell_a_view_of_noise():
     model = OSLFIMVC(3, random_state=0).fit(
         [*views, rng.standard_normal((90, 4))], mask=np.column_stack([observed, np.ones(90, dtype=bool)])
     )
-    assert model.weights_.argmin() == 2
+    assert model.view_weights_.argmin() == 2

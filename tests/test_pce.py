@@ -286,7 +286,7 @@ def test_published_rotations_and_filled_labels_do_not_predict():
     base = np.where(hidden, -1, full)
     model = PCE(4, random_state=0).fit(base)
     hot = [np.where(base[:, i, None] >= 0, np.eye(4)[base[:, i]], 0.0) for i in range(8)]
-    published = sum(a * y @ r for a, y, r in zip(model.weights_, hot, model.rotations_, strict=True))
+    published = sum(a * y @ r for a, y, r in zip(model.base_weights_, hot, model.rotations_, strict=True))
     by_rotation = (published @ model.rotation_).argmax(axis=1)
     assert adjusted_rand_score(truth, by_rotation) < 0.6
     assert adjusted_rand_score(truth, model.predict(base)) > 0.95
@@ -361,7 +361,7 @@ def test_never_observed_instances():
 def test_identical_base_clusterings():
     _, base = planted(200, 1, 3, noise=0.0, missing=0.0, seed=0)
     model = PCE(3, random_state=0).fit(np.repeat(base, 4, axis=1))
-    assert model.weights_.sum() == pytest.approx(1.0)
+    assert model.base_weights_.sum() == pytest.approx(1.0)
     assert adjusted_rand_score(model.labels_, base[:, 0]) == 1.0
 
 

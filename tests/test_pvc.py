@@ -44,7 +44,7 @@ def test_objective_never_rises_and_constraints_hold(seed):
     found = pvc(arrays, observed, p, us, sparsity=0.1, max_iter=40, tol=0.0)
     assert np.diff(found.objective).max() <= 1e-10 * found.objective[0]
     assert (found.embedding >= 0).all()
-    for basis in found.bases:
+    for basis in found.components:
         assert (basis >= 0).all()
         assert np.linalg.norm(basis, axis=1).max() <= 1 + 1e-12
 
@@ -101,7 +101,7 @@ def test_explains_the_data_at_least_as_well_as_the_authors_program(fixtures_fold
     assert sum(norms(p, theirs)) + 0.01 * widths @ p.sum(axis=1) == pytest.approx(given["obj"][-1], rel=1e-6)
     ours = pvc(arrays, observed, *start_pvc(arrays, observed, 7, np.random.RandomState(0)),
                sparsity=0.01, max_iter=300, tol=1e-6)  # fmt: skip
-    assert sum(norms(ours.embedding, ours.bases)) <= sum(norms(p, theirs))
+    assert sum(norms(ours.embedding, ours.components)) <= sum(norms(p, theirs))
 
 
 def test_common_instances_have_one_row_for_both_views():

@@ -27,7 +27,7 @@ LISTED = [(name, settings) for name, settings, _ in INSTANCES]
 BY_ITERATION = ["CSPA", "HBGF", "HGPA", "LWGP", "PCE", "USENC"]
 THROUGH_ROWS = ["CSPA", "HBGF", "HGPA", "USENC"]
 # All that an answer consists of; a method has some of them.
-ANSWERS = ["labels_", "confidence_", "objective_", "weights_", "embedding_", "n_iter_"]
+ANSWERS = ["labels_", "confidence_", "objective_", "base_weights_", "view_weights_", "embedding_", "n_iter_"]
 
 
 def noisy():

@@ -69,7 +69,7 @@ def test_equals_authors_outputs(fixtures_folder, name):
     model = SPCE(c, theta=theta, random_state=0).fit(given["base"])
     assert model.n_components_ == result.n_components
     assert model.n_iter_ == result.n_iter
-    assert_allclose(model.weights_, (1 / given["alpha"]) / np.sum(1 / given["alpha"]), atol=1e-12)
+    assert_allclose(model.base_weights_, (1 / given["alpha"]) / np.sum(1 / given["alpha"]), atol=1e-12)
     assert len(np.unique(model.labels_)) == c
     if result.n_components == c:
         assert adjusted_rand_score(model.labels_, given["labels"]) == 1.0
@@ -240,9 +240,9 @@ def test_weights_favour_base_clusterings_near_the_consensus():
     _, base = planted(300, 6, 3, noise=0.1, missing=0.0, seed=1)
     base[:, 4] = np.random.default_rng(99).integers(0, 3, 300)
     model = SPCE(3).fit(base)
-    assert model.weights_.sum() == pytest.approx(1.0)
-    assert model.weights_.argmin() == 4
-    assert model.weights_[4] < 0.8 * np.delete(model.weights_, 4).min()
+    assert model.base_weights_.sum() == pytest.approx(1.0)
+    assert model.base_weights_.argmin() == 4
+    assert model.base_weights_[4] < 0.8 * np.delete(model.base_weights_, 4).min()
 
 
 def test_learned_graph_has_the_components_it_says():
@@ -368,7 +368,7 @@ def test_identical_base_clusterings(theta):
     _, base = planted(100, 1, 3, noise=0.0, missing=0.0, seed=0)
     model = SPCE(3, theta=theta).fit(np.repeat(base, 4, axis=1))
     assert adjusted_rand_score(model.labels_, base[:, 0]) == 1.0
-    assert_allclose(model.weights_, 0.25)
+    assert_allclose(model.base_weights_, 0.25)
     assert np.isfinite(model.objective_).all()
 
 
@@ -411,7 +411,7 @@ def test_weights_that_would_become_zero():
     other[:4] = (other[:4] + 1) % 3
     table = np.column_stack([np.repeat(base, 5, axis=1), other])
     model = SPCE(3, random_state=0).fit(table)
-    assert np.isfinite(model.weights_).all()
+    assert np.isfinite(model.base_weights_).all()
     assert np.isfinite(model.objective_).all()
     assert adjusted_rand_score(model.labels_, base[:, 0]) == 1.0
     assert_allclose(_update_alpha(np.array([0.0, 4.0])), [5e-7, 1.0], rtol=1e-5)

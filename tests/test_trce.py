@@ -71,9 +71,9 @@ def test_doubtful_instances_and_a_random_base_count_less():
     base[:, 7] = rng.integers(0, 3, 150)
     base[:15] = rng.integers(0, 3, (15, 8))
     model = TRCE(3, random_state=0).fit(base)
-    assert model.weights_.argmin() == 7
-    assert model.pace_[:15].mean() < model.pace_[15:].mean()
-    assert_allclose(model.weights_.sum(), 1.0)
+    assert model.base_weights_.argmin() == 7
+    assert model.reliability_[:15].mean() < model.reliability_[15:].mean()
+    assert_allclose(model.base_weights_.sum(), 1.0)
 
 
 def test_missing_labels_are_neither_rewarded_nor_punished():
@@ -82,7 +82,7 @@ def test_missing_labels_are_neither_rewarded_nor_punished():
     assert adjusted_rand_score(truth, model.labels_) > 0.9
     base[:, 0] = np.where(np.arange(200) < 150, -1, base[:, 0])
     base[:, 0] = np.where((base < 0).all(axis=1), 0, base[:, 0])
-    weights = TRCE(3, random_state=0).fit(base).weights_
+    weights = TRCE(3, random_state=0).fit(base).base_weights_
     assert 0.3 < weights[0] / np.median(weights) < 3.0
 
 

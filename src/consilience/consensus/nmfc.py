@@ -124,7 +124,7 @@ class NMFC(LabelMethod):
     ----------
     membership_ : ndarray of shape (n_instances, n_clusters)
         How much the instance belongs to every cluster, shares that sum to one; 0 for an unobserved instance.
-    error_ : ndarray of shape (n_iter,)
+    reconstruction_error_ : ndarray of shape (n_iter,)
         Share of the consensus matrix, squared, that the factors leave unexplained, after every step.
     n_iter_ : int
         Number of steps.
@@ -174,4 +174,4 @@ class NMFC(LabelMethod):
         shares = result.membership[:, problem.order]
         shares = shares / np.maximum(shares.sum(axis=1), _TINY)[:, None]
         self.membership_ = problem.per_instance(shares)
-        self.error_ = result.error
+        self.reconstruction_error_ = result.error

@@ -382,7 +382,7 @@ class PCE(LabelMethod):
     ----------
     reliability_ : ndarray of shape (n_instances,)
         The self-paced weight v, 0..1. 0 for an unobserved instance.
-    weights_ : ndarray of shape (n_partitions,)
+    base_weights_ : ndarray of shape (n_partitions,)
         The weight alpha of every base clustering in the published objective; they sum to one. Not a measure
         of quality, see Notes.
     imputed_ : table like the input
@@ -415,7 +415,7 @@ class PCE(LabelMethod):
     The optimisation moves the initial labels little at gamma >= 0.1. Its by-products mean less than their
     names say: rows of H are much shorter than rows of Y^(i) R^(i), so the term that is to keep the bases
     diverse outweighs the consensus, and rotations, filled-in labels and weights are chosen to make the bases
-    disagree. `weights_` and `rotations_` are reported as published; ``imputed_``, ``confidence_`` and
+    disagree. `base_weights_` and `rotations_` are reported as published; ``imputed_``, ``confidence_`` and
     :meth:`predict` are computed from counts of labels that occur together instead, which is measured to be
     right far more often. The method page has the numbers; :func:`consilience.metrics.base_agreement` says
     which base clusterings to trust.
@@ -484,7 +484,7 @@ class PCE(LabelMethod):
 
     def _learn(self, result: PCEResult, problem: Problem) -> None:
         self.reliability_ = problem.per_instance(result.reliability)
-        self.weights_ = problem.per_base(result.weights)
+        self.base_weights_ = problem.per_base(result.weights)
         self.rotations_ = problem.per_cluster(result.rotations)
         self.rotation_ = result.rotation[:, problem.order]
         self.certified_ = result.certified

@@ -287,7 +287,7 @@ class SPCE(LabelMethod):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_partitions,)
+    base_weights_ : ndarray of shape (n_partitions,)
         How much each base clustering counts in the fit, 1 / alpha of the paper, scaled to sum to one: the
         nearer to the learned graph, the more. 0 for a column without labels.
     n_components_ : int
@@ -361,7 +361,7 @@ class SPCE(LabelMethod):
         return result._replace(labels=labels)
 
     def _learn(self, result: SPCEResult, problem: Problem) -> None:
-        self.weights_ = problem.per_base((1.0 / result.alpha) / np.sum(1.0 / result.alpha))
+        self.base_weights_ = problem.per_base((1.0 / result.alpha) / np.sum(1.0 / result.alpha))
         self.n_components_ = result.n_components
         self.exactness_margin_ = result.margin
         self.row_coassociation_ = coassociation(result, len(problem.rows.counts))

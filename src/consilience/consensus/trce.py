@@ -166,9 +166,9 @@ class TRCE(LabelMethod):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_partitions,)
+    base_weights_ : ndarray of shape (n_partitions,)
         How much each base clustering counts, scaled to sum to one. 0 for a column without labels.
-    pace_ : ndarray of shape (n_instances,)
+    reliability_ : ndarray of shape (n_instances,)
         How much every instance counts, 0 to 1; 0 for an unobserved instance.
     row_graph_ : ndarray of shape (n_distinct, n_distinct)
         The learned graph, between instances of two distinct label rows.
@@ -228,7 +228,7 @@ class TRCE(LabelMethod):
         return trce(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: TRCEResult, problem: Problem) -> None:
-        self.weights_ = problem.per_base(result.weights)
-        self.pace_ = problem.per_instance(result.pace)
+        self.base_weights_ = problem.per_base(result.weights)
+        self.reliability_ = problem.per_instance(result.pace)
         self.row_graph_ = result.graph
         self.n_components_ = result.n_components

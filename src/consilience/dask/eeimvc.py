@@ -181,7 +181,7 @@ class EEIMVC(ViewBlocksMixin, with_parameters(multiview.EEIMVC, prior="average",
     ----------
     labels_, embedding_ : dask array or BlockArray
         As in :class:`consilience.EEIMVC`, aligned with the input and computed when asked for.
-    weights_, rotations_, objective_, n_iter_, n_clusters_, view_names_
+    view_weights_, rotations_, objective_, n_iter_, n_clusters_, view_names_
         As in :class:`consilience.EEIMVC`.
 
     Notes
@@ -204,5 +204,5 @@ class EEIMVC(ViewBlocksMixin, with_parameters(multiview.EEIMVC, prior="average",
 
     def _keep(self, found: Found) -> None:
         self._check_converged(found.converged, self.max_iter)
-        self.weights_, self.rotations_ = found.weights, found.rotations
+        self.view_weights_, self.rotations_ = found.weights, found.rotations
         self.objective_, self.n_iter_ = found.objective, found.n_iter

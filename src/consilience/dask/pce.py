@@ -65,7 +65,7 @@ random_state
         gives series with its index, a dask array gives arrays, anything else a `BlockArray`.
     embedding_ : dask array or BlockArray
         The consensus embedding H.
-    weights_, rotations_, rotation_, objective_, certified_, n_clusters_, n_iter_, n_features_in_
+    base_weights_, rotations_, rotation_, objective_, certified_, n_clusters_, n_iter_, n_features_in_
         As in :class:`consilience.PCE`.
     path_ : {"distinct rows", "blocks"}
         How it was solved, and ``path_reason_`` why.
@@ -130,8 +130,8 @@ random_state
         self.partitions_ = partitions
         self.n_clusters_ = self.n_clusters
         self._answer = Closed(_as_given(evidence, partitions, order))
-        self.weights_ = np.zeros(partitions.n_columns)
-        self.weights_[list(order.terms.columns)] = model.alpha
+        self.base_weights_ = np.zeros(partitions.n_columns)
+        self.base_weights_[list(order.terms.columns)] = model.alpha
         back = np.argsort(order.clusters)
         self.rotations_ = np.split(model.table[back], partitions.offsets[1:-1])
         self.rotation_ = rotation[:, np.argsort(closing.number)]

@@ -128,11 +128,11 @@ class ACMK(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
-    partitions_ : ndarray of shape (n_instances, n_partitions)
+    base_labels_ : ndarray of shape (n_instances, n_partitions)
         The k-means runs after refinement.
-    initial_partitions_ : ndarray of shape (n_instances, n_partitions)
+    initial_base_labels_ : ndarray of shape (n_instances, n_partitions)
         The k-means runs as they were made.
-    weights_ : ndarray of shape (n_partitions,)
+    base_weights_ : ndarray of shape (n_partitions,)
         The weight alpha of every run in the graph; they sum to one.
     graph_ : ndarray or sparse array of shape (n_instances, n_instances)
         The graph W: symmetric, entries between 0 and 1. Sparse for ``solver_ == "sparse"``.
@@ -186,7 +186,7 @@ class ACMK(ClusterMixin, BaseEstimator):
     >>> model.solver_
     'sparse'
     >>> from consilience.metrics import matched_accuracy_score
-    >>> before = [matched_accuracy_score(y, labels) for labels in model.initial_partitions_.T]
+    >>> before = [matched_accuracy_score(y, labels) for labels in model.initial_base_labels_.T]
     >>> bool(matched_accuracy_score(y, model.labels_) > sum(before) / len(before))
     True
     """
@@ -248,9 +248,9 @@ class ACMK(ClusterMixin, BaseEstimator):
         by_size = np.argsort(-np.bincount(labels, minlength=c), kind="stable")
         self.labels_ = np.argsort(by_size)[labels[back]]
         self.n_clusters_ = c
-        self.initial_partitions_ = base
-        self.partitions_ = found.codes[back]
-        self.weights_ = found.weights
+        self.initial_base_labels_ = base
+        self.base_labels_ = found.codes[back]
+        self.base_weights_ = found.weights
         self.embedding_ = z[back]
         self.objective_ = found.objective
         self.n_iter_ = found.n_iter

@@ -27,7 +27,7 @@ class FactorMethod(ViewMethod):
 
     def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
         self.embedding_ = result.embedding
-        self.bases_ = result.bases
+        self.components_ = result.components
 
 
 class Factors(NamedTuple):
@@ -39,6 +39,11 @@ class Factors(NamedTuple):
     objective: np.ndarray  # after every round
     n_iter: int
     converged: bool
+
+    @property
+    def components(self) -> list[np.ndarray]:
+        """The bases as scikit-learn has them: clusters x features."""
+        return [basis.T for basis in self.bases]
 
 
 def nonnegative_views(views: Views, *, unit_rows: bool) -> list[Matrix]:

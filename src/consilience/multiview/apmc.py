@@ -377,9 +377,9 @@ class APMC(ViewMethod):
         them than clusters.
     eigenvalues_ : ndarray
         The largest eigenvalues of the normalised similarity. Empty where views were aligned instead.
-    affinity_ : scipy.sparse.linalg.LinearOperator of shape (n_instances, n_instances) or None
-        The fused similarity. It is never written out; ``affinity_.toarray()`` does, for small data. None
-        where views were aligned instead.
+    affinity_operator_ : scipy.sparse.linalg.LinearOperator of shape (n_instances, n_instances) or None
+        The fused similarity. It is never written out; its ``toarray()`` does, for small data. None where
+        views were aligned instead.
     anchors_ : dict
         The rows that serve as anchors, by pair of view names.
     linkage_ : dict
@@ -458,11 +458,13 @@ class APMC(ViewMethod):
         self._result = result
         self.embedding_ = result.embedding
         self.eigenvalues_ = result.eigenvalues
-        self.affinity_ = result.similarity
+        self.affinity_operator_ = result.similarity
         self.n_components_ = result.n_components
         self.linkage_ = {tuple(names[v] for v in pair): how for pair, how in result.linkage.items()}
         self.anchors_ = {
-            tuple(names[v] for v in link.views): link.anchors for link in result.links if self.affinity_
+            tuple(names[v] for v in link.views): link.anchors
+            for link in result.links
+            if self.affinity_operator_
         }
         if result.similarity is None:
             warn(

@@ -32,6 +32,11 @@ class DAIMCResult(NamedTuple):
     converged: bool
 
     @property
+    def components(self) -> list[np.ndarray]:
+        """The bases as scikit-learn has them: clusters x features."""
+        return [basis.T for basis in self.bases]
+
+    @property
     def embedding(self) -> np.ndarray:
         """V with columns of mean one."""
         return len(self.factor) * self.factor
@@ -206,7 +211,7 @@ class DAIMC(FactorMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The common factor, columns of mean one.
-    bases_ : list of ndarray of shape (n_features, n_clusters)
+    components_ : list of ndarray of shape (n_clusters, n_features)
         The basis of every view.
 
     Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.

@@ -99,11 +99,11 @@ class EEIMVC(LateFusion):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus embedding H, with orthonormal columns.
-    weights_ : ndarray of shape (n_views,)
+    view_weights_ : ndarray of shape (n_views,)
         The weight beta of every view; their squares sum to one.
     rotations_ : list of ndarray
         The rotation W_p of every view.
-    imputed_ : list of ndarray
+    view_embeddings_ : list of ndarray
         The base embedding H_p of every view, missing rows filled in.
     prior_ : ndarray of shape (n_instances, n_clusters) or None
         The prior H_0.

@@ -23,7 +23,7 @@ class IMGResult(NamedTuple):
     """What `img` learned."""
 
     embedding: np.ndarray  # P, instances x clusters
-    bases: list[np.ndarray]  # U_v, clusters x features
+    components: list[np.ndarray]  # U_v, clusters x features
     affinity: np.ndarray  # A, rows on the simplex
     objective: np.ndarray
     n_iter: int

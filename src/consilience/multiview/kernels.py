@@ -68,9 +68,10 @@ class KernelMethod(ViewMethod):
 
     def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
         self.embedding_ = result.embedding
-        for name in ("weights", "rotations", "imputed"):
+        learned = {"weights": "view_weights_", "rotations": "rotations_", "imputed": "view_embeddings_"}
+        for name, public in learned.items():
             if hasattr(result, name):
-                setattr(self, f"{name}_", getattr(result, name))
+                setattr(self, public, getattr(result, name))
 
     def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
         """Clusters of new instances from whatever views they have.
@@ -211,7 +212,7 @@ def _read_given(X: Any, mask: Any) -> Views:
         X = dict(zip(X.names, X.arrays, strict=True))
     tables, rebuild = _tables(X)
     squares = [_square(v, table) for v, table in enumerate(tables)]
-    # The door reads names, mask and sizes from the self-similarities; the tables are too large to be copied.
+    # Names, mask and sizes are read from the self-similarities; the tables are too large to be copied.
     views = check_views(rebuild([np.diag(k)[:, None] for k in squares]), mask=mask)
     return replace(views, arrays=tuple(squares))
 

@@ -106,7 +106,7 @@ class LFIMVC(KernelMethod):
         The consensus embedding H, with orthonormal columns.
     rotations_ : list of ndarray
         The rotation W_p of every view.
-    imputed_ : list of ndarray
+    view_embeddings_ : list of ndarray
         The embedding H_p of every view after it moved, for all instances.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.

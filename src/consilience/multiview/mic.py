@@ -137,8 +137,8 @@ class MIC(FactorMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The consensus factor.
-    bases_ : list of ndarray of shape (n_features, n_clusters)
-        The basis of every view, columns of sum one.
+    components_ : list of ndarray of shape (n_clusters, n_features)
+        The basis of every view, rows of sum one.
 
     Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 

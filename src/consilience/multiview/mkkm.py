@@ -219,7 +219,7 @@ class MKKM(KernelMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The embedding H, with orthonormal columns.
-    weights_ : ndarray of shape (n_views,)
+    view_weights_ : ndarray of shape (n_views,)
         The weight theta of every view; they sum to one.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never grows.

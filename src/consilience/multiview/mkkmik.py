@@ -67,7 +67,7 @@ class MKKMIK(KernelMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The embedding H, with orthonormal columns.
-    weights_ : ndarray of shape (n_views,)
+    view_weights_ : ndarray of shape (n_views,)
         The weight theta of every view; they sum to one.
 
     Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.

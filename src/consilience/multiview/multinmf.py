@@ -114,8 +114,8 @@ class MultiNMF(FactorMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The mean factor.
-    bases_ : list of ndarray of shape (n_features, n_clusters)
-        The basis of every view, columns of sum one.
+    components_ : list of ndarray of shape (n_clusters, n_features)
+        The basis of every view, rows of sum one.
     objective_ : ndarray of shape (n_iter,)
         The objective after every round. Not monotone: scales move between factors.
 

@@ -88,7 +88,7 @@ class NEMO(GraphMethod):
         The averaged relative similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity.
-    eigenvalues_ : ndarray of shape (n_clusters,)
+    eigenvalues_ : ndarray
         Their eigenvalues.
 
     Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.

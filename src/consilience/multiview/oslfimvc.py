@@ -117,11 +117,11 @@ class OSLFIMVC(LateFusion):
         The consensus T that the labels are read from.
     centers_ : ndarray of shape (n_clusters, n_clusters)
         The directions C of the clusters, orthogonal.
-    weights_ : ndarray of shape (n_views,)
+    view_weights_ : ndarray of shape (n_views,)
         The weight beta of every view; their squares sum to one.
     rotations_ : list of ndarray
         The rotation W_p of every view.
-    imputed_ : list of ndarray
+    view_embeddings_ : list of ndarray
         The base embedding H_p of every view, missing rows filled in.
     prior_ : ndarray of shape (n_instances, n_clusters) or None
         The prior H_0.

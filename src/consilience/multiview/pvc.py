@@ -23,7 +23,7 @@ class PVCResult(NamedTuple):
     """What `pvc` learned."""
 
     embedding: np.ndarray  # P, instances x clusters
-    bases: list[np.ndarray]  # U_v, clusters x features, rows of norm one at most
+    components: list[np.ndarray]  # U_v, clusters x features, rows of norm one at most
     objective: np.ndarray
     n_iter: int
     converged: bool
@@ -163,7 +163,7 @@ class PVC(FactorMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The common factor.
-    bases_ : list of ndarray of shape (n_clusters, n_features)
+    components_ : list of ndarray of shape (n_clusters, n_features)
         The basis of every view.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never rises.

@@ -126,7 +126,7 @@ class SNF(GraphMethod):
         The fused similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity.
-    eigenvalues_ : ndarray of shape (n_clusters,)
+    eigenvalues_ : ndarray
         Their eigenvalues.
     changes_ : ndarray of shape (n_rounds,)
         The largest change of an entry of the views' graphs, round by round.

@@ -127,7 +127,7 @@ class SpectralConcat(_Spectral):
         The similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity, rows of norm one.
-    eigenvalues_ : ndarray of shape (n_clusters,)
+    eigenvalues_ : ndarray
         Their eigenvalues.
 
     Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
@@ -188,7 +188,7 @@ class SpectralAverage(_Spectral):
         The similarity.
     embedding_ : ndarray of shape (n_instances, n_clusters)
         Leading eigenvectors of the normalised similarity, rows of norm one.
-    eigenvalues_ : ndarray of shape (n_clusters,)
+    eigenvalues_ : ndarray
         Their eigenvalues.
 
     Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
