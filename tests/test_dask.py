@@ -543,7 +543,7 @@ def test_eeimvc_on_moments_equals_eeimvc_in_memory(prior, missing):
         model = blockwise.EEIMVC(4, prior=prior, random_state=0).fit(in_blocks(views, n_blocks))
         assert_array_equal(np.asarray(model.labels_), reference.labels_)
         assert_allclose(model.objective_, reference.objective_, rtol=1e-9)
-        assert_allclose(model.base_weights_, reference.base_weights_, atol=1e-9)
+        assert_allclose(model.view_weights_, reference.view_weights_, atol=1e-9)
         assert_allclose(np.abs(np.asarray(model.embedding_)), np.abs(reference.embedding_), atol=1e-8)
         assert_array_equal(model.predict(views), reference.predict(views))
 

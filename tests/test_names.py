@@ -1,8 +1,11 @@
 """One name has one meaning: what a method learns is documented alike wherever the name occurs."""
 
+import ast
 import inspect
 import re
 from collections import defaultdict
+
+import pytest
 
 from consilience import consensus, features, multiview
 
@@ -26,3 +29,13 @@ def test_a_name_has_one_type_over_all_methods():
                 kinds[name][kind].append(method)
     assert len(kinds) > 30
     assert {name: dict(found) for name, found in kinds.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("subpackage", [consensus, multiview, features])
+def test_docstrings_have_every_parameter_with_its_default(subpackage):
+    for method in subpackage.__all__:
+        cls = getattr(subpackage, method)
+        section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(cls), re.DOTALL).group(1)
+        entries = re.findall(r"^(\w+) : .*, default=(.*)\n    \S", section, re.MULTILINE)
+        given = [(name, parameter.default) for name, parameter in inspect.signature(cls).parameters.items()]
+        assert [(name, ast.literal_eval(default)) for name, default in entries] == given, method

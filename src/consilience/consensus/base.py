@@ -100,6 +100,17 @@ class LabelMethod(ClusterMixin, BaseEstimator):
     ``_solve`` and says in class attributes what it is. Its parameters are annotated names with defaults, see
     :func:`~consilience.core.parameters.parameters`. If it learns more than labels, ``_learn`` keeps that.
 
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
+        "auto" finds it, and warns where it cannot be relied on; see
+        :func:`consilience.diagnostics.choose_n_clusters`.
+    unobserved : {"error", "noise", "largest"}
+        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
+    random_state : int, RandomState instance or None
+        Draws the starts.
+
     Attributes
     ----------
     labels_ : ndarray of shape (n_instances,)

@@ -167,22 +167,14 @@ class BCE(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     n_init : int, default=10
         Random starts of the k-means on labels that it starts from.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=300
         Limit of steps.
     tol : float, default=1e-5
         Stop when the objective falls by less than this for every label of the table.
     verbose : int, default=0
         Print the objective of every step to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -194,8 +186,6 @@ class BCE(LabelMethod):
         Minus the lower bound of the log-likelihood after every step; it never rises.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -128,10 +128,6 @@ class CESHL(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     smoothness : float, default=10.0
         How near the weight of a base cluster stays to the mean co-association of its members (lambda of the
         paper); small values make the weights of overlapping clusters equal. The default had about the best
@@ -141,10 +137,6 @@ class CESHL(LabelMethod):
     n_init : int, default=10
         Starts of the normalised cut, which is only used where the hypergraph does not have `n_clusters`
         components.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -158,8 +150,6 @@ class CESHL(LabelMethod):
         otherwise the clusters are a normalised cut.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

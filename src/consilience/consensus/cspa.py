@@ -66,26 +66,16 @@ class CSPA(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     balance : {"free", "equal"}, default="free"
         "free" lets clusters have the sizes that the labels suggest, by a spectral cut. "equal" wants clusters
         of nearly equal sizes, by a graph partitioner of the extra ``consilience[graphs]``.
     n_init : int, default=10
         Starts of k-means on the eigenvectors; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
     partitioner_ : str
         What made the cut: "spectral" or "metis".
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -218,10 +218,6 @@ class DAL(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast certainty falls with the entropy of a cluster in the other base clusterings.
     min_share : float, default=0.1
@@ -247,8 +243,6 @@ class DAL(LabelMethod):
         The form that ran: "exact" or "scalable".
     n_iter_ : int
         Number of sweeps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

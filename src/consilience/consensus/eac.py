@@ -49,15 +49,9 @@ class EAC(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     linkage : {"average", "single"}, default="average"
         How alike two clusters are: by the mean of all pairs, or by the most similar pair, as first published.
         Single linkage follows chains, so one wrong vote may join two clusters.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the search for the number of clusters, where it is "auto"; the rest is deterministic.
 
@@ -66,8 +60,6 @@ class EAC(LabelMethod):
     row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their similarity and the number of instances of
         both, most similar first; numbered like SciPy's linkage.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -153,10 +153,6 @@ class ECCMS(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast a base cluster loses weight as others split it: one bit of entropy on average divides its
         weight by ``exp(1 / theta)``.
@@ -166,8 +162,6 @@ class ECCMS(LabelMethod):
         Price of changing the similarity of an unsure pair (the paper's lambda).
     max_iter : int, default=300
         Greatest number of steps.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the search for the number of clusters, where it is "auto"; the rest is deterministic.
 
@@ -181,8 +175,6 @@ class ECCMS(LabelMethod):
         of both, most similar first; numbered like SciPy's linkage.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

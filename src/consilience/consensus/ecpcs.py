@@ -121,20 +121,12 @@ class ECPCS(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     form : {"meta", "hierarchy"}, default="meta"
         Vote for meta-clusters (ECPCS-MC of the paper), or average linkage of instances (ECPCS-HC).
     n_steps : int, default=20
         Length of the walks.
     n_init : int, default=10
         Starts of the rotation that finds meta-clusters; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -145,8 +137,6 @@ class ECPCS(LabelMethod):
     row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of instances
         of both, most similar first; numbered like SciPy's linkage. Only in the form "hierarchy".
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -95,10 +95,6 @@ class KCC(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     utility : {"category", "entropy", "cosine"}, default="category"
         How well labels are predicted: by their squared shares, by the entropy left, or by the norm of the
         shares. "entropy" is the default of the authors' program; "category" held better with labels missing.
@@ -106,16 +102,12 @@ class KCC(LabelMethod):
         Divide the utility of every base clustering by what it has for itself as a whole.
     n_init : int, default=30
         Random starts; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=100
         Limit of steps.
     tol : float, default=1e-6
         Stop when the objective falls by less than this share of itself.
     verbose : int, default=0
         Print the objective of every step to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -123,8 +115,6 @@ class KCC(LabelMethod):
         Distances of all instances to their centres, summed, after every step; it never rises.
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -53,15 +53,9 @@ class LWEA(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast a base cluster loses weight as others split it: one bit of entropy on average divides its
         weight by ``exp(1 / theta)``. Large values weigh all clusters alike (evidence accumulation).
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the search for the number of clusters, where it is "auto"; the rest is deterministic.
 
@@ -73,8 +67,6 @@ class LWEA(LabelMethod):
     row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of instances
         of both, most similar first; numbered like SciPy's linkage.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

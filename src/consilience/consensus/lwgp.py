@@ -63,10 +63,6 @@ class LWGP(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.4
         How fast a base cluster loses weight as others split it: one bit of entropy on average divides its
         weight by ``exp(1 / theta)``. Large values weigh all clusters alike.
@@ -75,10 +71,6 @@ class LWGP(LabelMethod):
         to labels.
     n_init : int, default=10
         Starts of either; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -87,8 +79,6 @@ class LWGP(LabelMethod):
         the cluster.
     embedding_ : ndarray of shape (n_instances, width)
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -160,10 +160,6 @@ class MCLA(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     balance : {"free", "equal"}, default="free"
         "free" groups base clusters by a spectral cut, and by their overlap where starts of it differ.
         "equal" wants about as many base clusters in every meta-cluster, by METIS of the extra
@@ -171,10 +167,6 @@ class MCLA(LabelMethod):
     n_init : int, default=60
         Starts of k-means on the eigenvectors. The twenty most compact are compared and refined where they
         differ; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -185,8 +177,6 @@ class MCLA(LabelMethod):
         Consensus cluster of each of its clusters, in the order of ``partitions_.categories``.
     partitioner_ : str
         What made the cut: "spectral" or "metis".
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

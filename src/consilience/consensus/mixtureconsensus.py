@@ -147,10 +147,6 @@ class MixtureConsensus(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     prior : float, default=0.1
         How many labels every cluster is given from every base clustering beforehand, in the shares in which
         that base clustering gives them.
@@ -159,16 +155,12 @@ class MixtureConsensus(LabelMethod):
         0..n_clusters - 1.
     n_init : int, default=10
         Random starts; the most likely one is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=200
         Limit of steps.
     tol : float, default=1e-6
         Stop when the objective falls by less than this share of itself.
     verbose : int, default=0
         Print the objective of every step to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -180,8 +172,6 @@ class MixtureConsensus(LabelMethod):
         Minus the penalised log-likelihood after every step; it never rises.
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

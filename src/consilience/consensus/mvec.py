@@ -171,10 +171,6 @@ class MVEC(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     views : sequence or None, default=None
         The view of every base clustering, one entry per column of the table, equal for columns of the same
         view. None: all base clusterings make one view.
@@ -187,10 +183,6 @@ class MVEC(LabelMethod):
         Greatest number of steps.
     n_init : int, default=20
         Starts of k-means; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -201,8 +193,6 @@ class MVEC(LabelMethod):
         Number of views with labels.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -105,20 +105,12 @@ class NMFC(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     n_init : int, default=10
         Starts of the k-means that the factors start from.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=200
         Limit of steps.
     tol : float, default=1e-6
         Stop when the error changes by less than this share of itself.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -128,8 +120,6 @@ class NMFC(LabelMethod):
         Share of the consensus matrix, squared, that the factors leave unexplained, after every step.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -346,10 +346,6 @@ class PCE(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     init : {"normalized", "coassociation"}, default="normalized"
         Where the embedding starts: at the leading eigenvectors of the co-association matrix, normalised by
         what was observed and by cluster sizes; or of the plain one in which a missing entry counts as
@@ -366,8 +362,6 @@ class PCE(LabelMethod):
         Fill missing labels during the optimisation, or at random before it (PCE-filling).
     discretize : {"joint", "post"}, default="joint"
         Learn labels together with the embedding, or from the final embedding (PCE-post).
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=100
         Limit of outer iterations.
     tol : float, default=1e-3
@@ -401,8 +395,6 @@ class PCE(LabelMethod):
         Whether every embedding step was proven to be a global minimum of its subproblem.
     n_iter_ : int
         Number of iterations run.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

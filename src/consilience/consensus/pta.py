@@ -86,17 +86,11 @@ class PTA(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     n_neighbors : int or "auto", default="auto"
         To how many rows a walker may go from each. "auto" is half the square root of the number of distinct
         rows, at most 20.
     n_steps : int or "auto", default="auto"
         Length of the walks that are compared; "auto" as above.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the search for the number of clusters, where it is "auto"; the rest is deterministic.
 
@@ -107,8 +101,6 @@ class PTA(LabelMethod):
     row_merges_ : ndarray of shape (n_distinct - 1, 4)
         The hierarchy of distinct label rows: two clusters, their mean similarity and the number of distinct
         rows of both, most similar first; numbered like SciPy's linkage.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -68,10 +68,6 @@ class PTGP(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     n_neighbors : int or "auto", default="auto"
         To how many rows a walker may go from each. "auto" is half the square root of the number of distinct
         rows, at most 20.
@@ -79,10 +75,6 @@ class PTGP(LabelMethod):
         Length of the walks that are compared; "auto" as above.
     n_init : int, default=10
         Starts of k-means; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -90,8 +82,6 @@ class PTGP(LabelMethod):
         Similarity of the walks from two distinct label rows.
     embedding_ : ndarray of shape (n_instances, width)
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -136,28 +136,18 @@ class RCE(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     sparsity : float, default=0.01
         Price of an error of a base clustering (lambda_1 of the paper).
     rank : float, default=0.01
         Price of the rank of the common co-association (lambda_2).
     n_init : int, default=10
         Starts of the rotation that makes clusters of eigenvectors; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
     row_similarity_ : ndarray of shape (n_distinct, n_distinct)
         The common co-association, between instances of two distinct label rows; the mean of both halves of
         what was learned.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

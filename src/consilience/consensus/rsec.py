@@ -116,10 +116,6 @@ class RSEC(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     rank : float, default=0.1
         Price of the rank, lambda_1 of the paper.
     noise : float, default=3.0
@@ -130,10 +126,6 @@ class RSEC(LabelMethod):
         Greatest number of steps.
     n_init : int, default=20
         Starts of k-means; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -143,8 +135,6 @@ class RSEC(LabelMethod):
         What the co-association lost, E of the paper.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

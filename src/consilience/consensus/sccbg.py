@@ -182,10 +182,6 @@ class SCCBG(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     smoothness : float, default=1.0
         How alike the memberships of an instance in overlapping base clusters become. It is gamma of the
         paper times the number of instances, so that it means the same for small and large tables.
@@ -194,10 +190,6 @@ class SCCBG(LabelMethod):
     n_init : int, default=10
         Starts of the normalised cut, which is only used where the graph does not have `n_clusters`
         components.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -211,8 +203,6 @@ class SCCBG(LabelMethod):
         the clusters are a normalised cut.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

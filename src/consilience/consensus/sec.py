@@ -69,22 +69,14 @@ class SEC(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     n_init : int, default=30
         Random starts; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=100
         Limit of steps.
     tol : float, default=1e-6
         Stop when the objective falls by less than this share of itself.
     verbose : int, default=0
         Print the objective of every step to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -93,8 +85,6 @@ class SEC(LabelMethod):
         rises. Degrees are in units of their mean.
     n_iter_ : int
         Number of steps, those of the starts on a sample not counted.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -265,18 +265,12 @@ class SPCE(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     theta : float, default=0.15
         Sparsity of the learned graph: roughly the co-association below which a link is cut. Above 0.25, links
         cut in the first stage never return and the graph may fall into more than `n_clusters` components.
     weighting : {"self_paced", "fixed", "none"}, default="self_paced"
         Weigh pairs by how clear they are, with more patience from stage to stage; by how clear they were at
         the start (SPCE-fixW); or not at all (SPCE-W).
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
     max_iter : int, default=20
         Limit of steps in the last stage; the four stages before have at most five.
     verbose : int, default=0
@@ -303,8 +297,6 @@ class SPCE(LabelMethod):
         The objective without its rank term after every step. Not monotone: age and rho change on the way.
     n_iter_ : int
         Number of steps over all stages.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -147,10 +147,6 @@ class TRCE(LabelMethod):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     gamma : float, default=1.0
         How closely the graph that falls apart must follow the common walk (lambda of the paper). Large
         values need many steps to fall apart; small ones leave clusters of very unequal sizes.
@@ -159,10 +155,6 @@ class TRCE(LabelMethod):
     n_init : int, default=10
         Starts of the normalised cut, which is only used where the graph does not have `n_clusters`
         components.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -177,8 +169,6 @@ class TRCE(LabelMethod):
         clusters are a normalised cut.
     n_iter_ : int
         Number of steps.
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

@@ -21,16 +21,8 @@ class USENC(HBGF):
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters of the consensus. The base clusterings may have other numbers, each its own.
-        "auto" finds it, and warns where it cannot be relied on; see
-        :func:`consilience.diagnostics.choose_n_clusters`.
     n_init : int, default=3
         Starts of k-means on the eigenvectors; the best is kept.
-    unobserved : {"error", "noise", "largest"}, default="error"
-        An instance that no base clustering saw: refuse, give it the label -1, or that of the largest cluster.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts.
 
     Attributes
     ----------
@@ -38,8 +30,6 @@ class USENC(HBGF):
         Instances on the unit sphere, before k-means; zero for an unobserved instance.
     partitioner_ : str
         What made the cut: "spectral".
-
-    Also those of every :class:`~consilience.consensus.LabelMethod`: labels, confidence and others.
 
     Notes
     -----

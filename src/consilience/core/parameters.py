@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union
 
 from consilience._sklearn import Interval, StrOptions
+from consilience.core.docstrings import complete
 
 # Types with what scikit-learn allows of them.
 Count = Annotated[int, Interval(Integral, 1, None, closed="left")]
@@ -28,7 +29,8 @@ def parameters(cls: _Class) -> _Class:
 
     scikit-learn wants a constructor that keeps what it is given, and what is allowed by name for `fit` to
     check. Both follow from annotations such as ``n_init: Count = 10`` or ``linkage: Literal["average",
-    "single"] = "average"``. In the signature, what is particular to a class stands before what it shares.
+    "single"] = "average"``. In the signature, what is particular to a class stands before what it shares. Its
+    docstring gets what its bases say of the parameters and attributes that it has from them.
     """
     dataclass(eq=False, repr=False, kw_only=True)(cls)
     order = ["self", *(name for base in cls.__mro__ for name in inspect.get_annotations(base))]
@@ -38,6 +40,8 @@ def parameters(cls: _Class) -> _Class:
     init.__signature__ = made.replace(parameters=shown)
     hints = typing.get_type_hints(cls, include_extras=True)
     cls._parameter_constraints = {f.name: _allowed(hints[f.name]) for f in fields(cls)}  # type: ignore[attr-defined]
+    defaults = {parameter.name: parameter.default for parameter in shown if parameter.name != "self"}
+    cls.__doc__ = complete([base.__doc__ or "" for base in cls.__mro__], defaults)
     return cls
 
 

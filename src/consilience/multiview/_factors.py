@@ -19,7 +19,30 @@ from consilience.views import Views
 
 @parameters
 class FactorMethod(ViewMethod):
-    """Base of the methods whose results have a factor of the instances, the embedding, and of every view."""
+    """Base of the methods whose results have a factor of the instances, the embedding, and of every view.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters, and of columns of the factors.
+    max_iter : int
+        Limit of sweeps.
+    tol : float
+        Relative change of the objective at which to stop.
+    verbose : int
+        Print the objective of every sweep to standard error.
+    random_state : int, RandomState instance or None
+        Draws the starts of the factors and of k-means.
+
+    Attributes
+    ----------
+    components_ : list of ndarray of shape (n_clusters, n_features)
+        The basis of every view.
+    embedding_ : ndarray of shape (n_instances, n_clusters)
+        The common factor.
+    n_iter_ : int
+        Number of sweeps.
+    """
 
     max_iter: Count = 100
     tol: NonNegative = 1e-4

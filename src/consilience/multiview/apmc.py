@@ -350,8 +350,6 @@ class APMC(ViewMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_neighbors : int or "auto", default="auto"
         Number of nearest anchors of an instance. "auto" is half of the anchors for each cluster of a pair of
         views, at least 3: more would reach beyond a cluster.
@@ -365,8 +363,6 @@ class APMC(ViewMethod):
         a tenth is not zero, else "standard".
     n_anchors : int, default=1000
         At most so many anchors for a pair of views; of more common instances, a random sample.
-    n_init : int, default=10
-        Number of starts of k-means.
     random_state : int, RandomState instance or None, default=None
         Draws the starts of k-means, and the anchors where there are more than `n_anchors`.
 
@@ -389,8 +385,6 @@ class APMC(ViewMethod):
     n_components_ : int
         Connected components of the similarity graph. Exactly `n_clusters` are the clusters; of more, the
         smallest are put together, with a warning.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

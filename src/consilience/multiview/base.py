@@ -33,16 +33,21 @@ class ViewMethod(ClusterMixin, BaseEstimator):
     attributes what it is. Its parameters are annotated names with defaults, see
     :func:`~consilience.core.parameters.parameters`. If it learns more than labels, ``_learn`` keeps that.
 
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_init : int
+        Number of starts of k-means.
+    random_state : int, RandomState instance or None
+        Draws the starts of k-means.
+
     Attributes
     ----------
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
     n_clusters_ : int
         Number of clusters found.
-    objective_ : ndarray of shape (n_iter,)
-        The objective after every sweep, where a method has one.
-    n_iter_ : int
-        Number of sweeps, where a method has such.
     observed_ : ndarray of shape (n_instances, n_views)
         Which instance was present in which view.
     view_names_ : tuple of str

@@ -190,20 +190,12 @@ class DAIMC(FactorMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, and of columns of the factor.
     alpha : float, default=1e-4
         Weight of the alignment of the bases.
     beta : float, default=1e4
         Weight of its sparsity.
-    max_iter : int, default=300
-        Limit of sweeps.
-    tol : float, default=1e-4
-        Relative change of the objective at which to stop.
     n_init : int, default=10
         Number of starts of k-means, at the beginning in every view and at the end.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
     random_state : int, RandomState instance or None, default=None
         Draws the starts of k-means.
 
@@ -211,10 +203,6 @@ class DAIMC(FactorMethod):
     ----------
     embedding_ : ndarray of shape (n_instances, n_clusters)
         The common factor, columns of mean one.
-    components_ : list of ndarray of shape (n_clusters, n_features)
-        The basis of every view.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

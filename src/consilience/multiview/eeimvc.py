@@ -8,6 +8,7 @@ import numpy as np
 
 from consilience._methods import About
 from consilience.core.kernels import Kernel
+from consilience.core.parameters import parameters
 from consilience.core.stiefel import orthonormalize
 from consilience.core.sweeps import Progress
 from consilience.multiview.late import Fused, LateFusion, fuse_embeddings, whitening
@@ -50,6 +51,7 @@ def eeimvc(
     )
 
 
+@parameters
 class EEIMVC(LateFusion):
     """Efficient and effective (regularised) incomplete multi-view clustering: late fusion of views.
 
@@ -84,16 +86,8 @@ class EEIMVC(LateFusion):
     init : {"aligned", "identity"}, default="aligned"
         First rotations: those that align every view with the prior, or none, as published. Without alignment
         the answer depends on the arbitrary signs of eigenvectors.
-    max_iter : int, default=100
-        Limit of sweeps.
     tol : float, default=1e-4
         Stop when the objective grows by less than this share.
-    n_init : int, default=10
-        Number of starts of the final k-means, of which the one of smallest inertia is kept.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
 
     Attributes
     ----------
@@ -109,8 +103,6 @@ class EEIMVC(LateFusion):
         The prior H_0.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

@@ -181,8 +181,6 @@ class IMG(GraphMethod):
         Limit of sweeps over the blocks.
     tol : float, default=1e-4
         Change of the objective at which to stop, relative to the sum of squares of the views.
-    n_init : int, default=10
-        Number of starts of k-means.
     verbose : int, default=0
         Print the objective of every sweep to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -196,8 +194,6 @@ class IMG(GraphMethod):
         The common factor.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never rises.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

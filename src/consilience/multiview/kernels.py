@@ -43,6 +43,29 @@ class KernelMethod(ViewMethod):
     """Base of the methods that compare the rows of a view by a kernel, and so place new rows too.
 
     A method embeds the instances in ``_fuse``; k-means on the rows of the embedding gives the clusters.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable
+        How the rows of a view are compared; see :class:`EEIMVC`.
+    preprocessing : {"observed", "paper"}
+        Kernels are centred and scaled by the rows that a view has, or by the complete data before `mask`
+        hides rows, as in the published experiments.
+    n_init : int
+        Number of starts of the final k-means, of which the one of smallest inertia is kept.
+    max_iter : int
+        Limit of sweeps.
+    tol : float
+        Stop when the objective falls by less than this share.
+    verbose : int
+        Print the objective of every sweep to standard error.
+    random_state : int, RandomState instance or None
+        Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Number of sweeps.
     """
 
     precise = True  # whether kernels are held in double precision

@@ -83,22 +83,11 @@ class LFIMVC(KernelMethod):
         How strongly the embedding of a view is held to what was observed.
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed", "embedding"} or callable, default="rbf"
         How the rows of a view are compared; see :class:`EEIMVC`.
-    preprocessing : {"observed", "paper"}, default="observed"
-        Kernels are centred and scaled by the rows that a view has, or by the complete data before `mask`
-        hides rows, as in the published experiments.
     init : {"aligned", "identity"}, default="aligned"
         First rotations: those that align the views with what they share, or none, as published. Without
         alignment the answer depends on the arbitrary signs of eigenvectors.
-    max_iter : int, default=200
-        Limit of sweeps.
     tol : float, default=1e-4
         Stop when the objective grows by less than this share.
-    n_init : int, default=10
-        Number of starts of the final k-means, of which the one of smallest inertia is kept.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
 
     Attributes
     ----------
@@ -110,8 +99,6 @@ class LFIMVC(KernelMethod):
         The embedding H_p of every view after it moved, for all instances.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

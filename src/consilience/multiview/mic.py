@@ -115,23 +115,13 @@ class MIC(FactorMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, and of columns of the factors.
     alpha : float, default=0.01
         Weight of the agreement with the consensus.
     beta : float, default=0.01
         Weight of the row sparsity of the factors. It is not free of scale: at 0.1, the
         value in the paper, the factors of text go to zero.
-    max_iter : int, default=100
-        Limit of rounds over the views.
-    tol : float, default=1e-3
-        Relative change of the objective at which to stop.
     n_init : int, default=10
         Number of starts of k-means on the consensus.
-    verbose : int, default=0
-        Print the objective of every round to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of the factors and of k-means.
 
     Attributes
     ----------
@@ -139,8 +129,6 @@ class MIC(FactorMethod):
         The consensus factor.
     components_ : list of ndarray of shape (n_clusters, n_features)
         The basis of every view, rows of sum one.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

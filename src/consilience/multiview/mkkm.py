@@ -199,21 +199,6 @@ class MKKM(KernelMethod):
         Absent rows of a kernel: zero; at the mean of the rows that are there; the mean of the seven nearest
         rows of the other kernels (all pairs of instances, at most 4000); or where the embedding of the
         average kernel puts them.
-    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
-        How the rows of a view are compared; see :class:`EEIMVC`.
-    preprocessing : {"observed", "paper"}, default="observed"
-        Kernels are centred and scaled by the rows that a view has, or by the complete data before `mask`
-        hides rows, as in the published experiments.
-    max_iter : int, default=100
-        Limit of sweeps.
-    tol : float, default=1e-3
-        Stop when the objective falls by less than this share.
-    n_init : int, default=10
-        Number of starts of the final k-means, of which the one of smallest inertia is kept.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
 
     Attributes
     ----------
@@ -223,8 +208,6 @@ class MKKM(KernelMethod):
         The weight theta of every view; they sum to one.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never grows.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

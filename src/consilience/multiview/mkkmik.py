@@ -8,6 +8,7 @@ import numpy as np
 
 from consilience._methods import About
 from consilience.core.kernels import Kernel
+from consilience.core.parameters import parameters
 from consilience.core.sweeps import Progress
 from consilience.multiview.kernels import KernelMethod
 from consilience.multiview.mkkm import MKKMResult, mkkm
@@ -36,6 +37,7 @@ def mkkmik(
     return mkkm(kernels, n_clusters, refill=True, max_iter=max_iter, tol=tol, progress=progress)
 
 
+@parameters
 class MKKMIK(KernelMethod):
     """Multiple kernel k-means with incomplete kernels: absent rows are imputed while clustering.
 
@@ -47,21 +49,6 @@ class MKKMIK(KernelMethod):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
-        How the rows of a view are compared; see :class:`EEIMVC`.
-    preprocessing : {"observed", "paper"}, default="observed"
-        Kernels are centred and scaled by the rows that a view has, or by the complete data before `mask`
-        hides rows, as in the published experiments.
-    max_iter : int, default=100
-        Limit of sweeps.
-    tol : float, default=1e-4
-        Stop when the objective falls by less than this share.
-    n_init : int, default=10
-        Number of starts of the final k-means, of which the one of smallest inertia is kept.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
 
     Attributes
     ----------
@@ -69,8 +56,6 @@ class MKKMIK(KernelMethod):
         The embedding H, with orthonormal columns.
     view_weights_ : ndarray of shape (n_views,)
         The weight theta of every view; they sum to one.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

@@ -95,20 +95,12 @@ class MultiNMF(FactorMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, and of columns of the factors.
     weight : float, default=0.01
         Weight of the agreement of the views with their mean.
-    max_iter : int, default=100
-        Limit of rounds over the views.
     tol : float, default=1e-4
         Change of the objective at which to stop, relative to the sum of squares of the views.
     n_init : int, default=10
         Number of starts of k-means on the mean factor.
-    verbose : int, default=0
-        Print the objective of every round to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of the factors and of k-means.
 
     Attributes
     ----------
@@ -118,8 +110,6 @@ class MultiNMF(FactorMethod):
         The basis of every view, rows of sum one.
     objective_ : ndarray of shape (n_iter,)
         The objective after every round. Not monotone: scales move between factors.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

@@ -71,8 +71,6 @@ class NEMO(GraphMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_neighbors : int or "auto", default="auto"
         Size of a neighbourhood. "auto" is a sixth of the instances of each view, as in the authors' program.
     normalize : {"auto", "standard", "tfidf", "l2"} or None, default="auto"
@@ -90,8 +88,6 @@ class NEMO(GraphMethod):
         Leading eigenvectors of the normalised similarity.
     eigenvalues_ : ndarray
         Their eigenvalues.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

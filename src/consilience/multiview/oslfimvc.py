@@ -9,6 +9,7 @@ import numpy as np
 
 from consilience._methods import About
 from consilience.core.discretize import fill_empty_clusters, label_sums
+from consilience.core.parameters import parameters
 from consilience.core.stiefel import polar_factor
 from consilience.core.sweeps import Progress
 from consilience.multiview.kernels import cluster_embedding
@@ -77,6 +78,7 @@ def oslfimvc(
     return OSLFIMVCResult(labels, centers, t, weights, rotations, imputed, objective, n_iter, converged)
 
 
+@parameters
 class OSLFIMVC(LateFusion):
     """One-stage late fusion incomplete multi-view clustering: the clusters themselves are fused.
 
@@ -94,22 +96,13 @@ class OSLFIMVC(LateFusion):
         The embedding H_0 that the consensus is held to; see :class:`EEIMVC`. "average" is the authors'.
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed", "embedding"} or callable, default="rbf"
         How the rows of a view are compared; see :class:`EEIMVC`.
-    preprocessing : {"observed", "paper"}, default="observed"
-        Kernels are centred and scaled by the rows that a view has, or by the complete data before `mask`
-        hides rows, as in the published experiments.
     init : {"aligned", "identity"}, default="aligned"
         First rotations: those that align every view with the prior, or none, as published. Without
         alignment the answer depends on the arbitrary signs of eigenvectors.
-    max_iter : int, default=100
-        Limit of sweeps.
     tol : float, default=1e-4
         Stop when the objective grows by less than this share.
     n_init : int, default=10
         Number of starts of the first k-means, of which the one of smallest inertia is kept.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
 
     Attributes
     ----------
@@ -127,8 +120,6 @@ class OSLFIMVC(LateFusion):
         The prior H_0.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never falls.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

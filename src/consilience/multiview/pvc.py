@@ -144,31 +144,17 @@ class PVC(FactorMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, and of columns of the factor.
     sparsity : float, default=0.01
         Weight of the sum of the factor's entries.
-    max_iter : int, default=500
-        Limit of sweeps over the blocks.
     tol : float, default=1e-5
         Change of the objective at which to stop, relative to the first.
     n_init : int, default=10
         Number of starts of k-means on the factor.
-    verbose : int, default=0
-        Print the objective of every sweep to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of the factors and of k-means.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_instances, n_clusters)
-        The common factor.
-    components_ : list of ndarray of shape (n_clusters, n_features)
-        The basis of every view.
     objective_ : ndarray of shape (n_iter,)
         The objective after every sweep; it never rises.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

@@ -107,8 +107,6 @@ class SNF(GraphMethod):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_neighbors : int, default=20
         Neighbours along which a graph is diffused, and by which its kernel is scaled.
     n_rounds : int, default=20
@@ -130,8 +128,6 @@ class SNF(GraphMethod):
         Their eigenvalues.
     changes_ : ndarray of shape (n_rounds,)
         The largest change of an entry of the views' graphs, round by round.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----

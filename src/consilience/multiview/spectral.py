@@ -102,6 +102,7 @@ class _Spectral(GraphMethod):
         )
 
 
+@parameters
 class SpectralConcat(_Spectral):
     """Spectral clustering of all features side by side, absent rows filled with the mean of their view.
 
@@ -110,16 +111,10 @@ class SpectralConcat(_Spectral):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     bandwidth : "mean_distance" or float, default="mean_distance"
         Width of the Gaussian similarity: the mean distance of all pairs, or a number.
     normalize : {"auto", "standard", "tfidf", "l2"} or None, default="auto"
         How the features of a view are prepared, as in :class:`APMC`.
-    n_init : int, default=10
-        Number of starts of k-means.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means.
 
     Attributes
     ----------
@@ -129,8 +124,6 @@ class SpectralConcat(_Spectral):
         Leading eigenvectors of the normalised similarity, rows of norm one.
     eigenvalues_ : ndarray
         Their eigenvalues.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
@@ -162,6 +155,7 @@ class SpectralConcat(_Spectral):
     solver = staticmethod(spectral_concat)
 
 
+@parameters
 class SpectralAverage(_Spectral):
     """Spectral clustering of the mean of the views' similarities.
 
@@ -171,16 +165,10 @@ class SpectralAverage(_Spectral):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     bandwidth : "mean_distance" or float, default="mean_distance"
         Width of the Gaussian similarity: the mean distance in each view, or a number.
     normalize : {"auto", "standard", "tfidf", "l2"} or None, default="auto"
         How the features of a view are prepared, as in :class:`APMC`.
-    n_init : int, default=10
-        Number of starts of k-means.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of k-means.
 
     Attributes
     ----------
@@ -190,8 +178,6 @@ class SpectralAverage(_Spectral):
         Leading eigenvectors of the normalised similarity, rows of norm one.
     eigenvalues_ : ndarray
         Their eigenvalues.
-
-    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
 
     Notes
     -----
