@@ -159,9 +159,15 @@ def test_n_clusters_is_found_on_distinct_rows_and_refused_on_blocks():
         blockwise.PCE("auto", random_state=0, max_distinct=5).fit(blocks)
 
 
-def test_random_imputation_is_refused():
+def test_random_imputation_is_refused(tmp_path):
     with pytest.raises(ValueError, match="imputation='random'"):
         blockwise.PCE(2, imputation="random").fit([[[0], [1]]])
+    pd.DataFrame({"a": [0, 1, 2, 0], "b": [0, 1, 1, 0]}).to_parquet(tmp_path / "labels.parquet")
+    method = consilience.PCE(imputation="random")
+    with pytest.raises(ValueError, match="imputation='random'"):
+        blockwise.fuse_parquet(
+            tmp_path / "labels.parquet", tmp_path / "out", 2, method=method, max_distinct=1
+        )
 
 
 def test_more_clusters_than_directions_are_refused_on_blocks():
@@ -600,6 +606,25 @@ def test_a_block_of_views_may_be_empty():
         labels = model.fit(blocks).labels_
         assert [len(block) for block in labels] == [100, 0, 100, 100]
         assert_array_equal(np.asarray(labels), reference.fit(views).labels_)
+
+
+def test_views_in_a_dict_are_known_by_name():
+    views = views_of(300, 3, 2, 3, 0.0)
+    named = dict(zip("ab", views, strict=True))
+    blocks = [dict(zip("ab", block, strict=True)) for block in in_blocks(views, 3)]
+    model = blockwise.APMC(3, random_state=0).fit(blocks)
+    turned = blockwise.APMC(3, random_state=0).fit(
+        [blocks[0], *(dict(reversed(b.items())) for b in blocks[1:])]
+    )
+    assert_array_equal(np.asarray(turned.labels_), np.asarray(model.labels_))
+    assert_array_equal(model.predict(dict(reversed(named.items()))), model.predict(views))
+    alone = model.predict({"b": views[1]})
+    assert_array_equal(alone, model.predict([None, views[1]]))
+    assert_array_equal(alone, model.predict([np.full_like(views[0], np.nan), views[1]]))
+    with pytest.raises(ValueError, match="there is no view 'c'"):
+        model.predict({"c": views[0]})
+    with pytest.raises(ValueError, match="block 1 has no table for some of the views"):
+        blockwise.APMC(3).fit([blocks[0], {"a": views[0]}])
 
 
 def test_apmc_on_blocks_refuses_views_with_few_common_rows():

@@ -92,13 +92,13 @@ random_state
         "checkpoint": [str, os.PathLike, None],
     }
 
-    def _read(self, X: Any) -> tuple[Blocks, Engine, Table]:
+    def _fit(self, blocks: Blocks, engine: Engine, table: Table) -> Any:
         if self.imputation == "random":
             raise InputError(
                 "imputation='random' draws labels for every instance and cannot work on distinct rows.",
                 hint="use imputation='learned', or consilience.PCE on a table in memory.",
             )
-        return super()._read(X)
+        return super()._fit(blocks, engine, table)
 
     def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
         if self.n_clusters == "auto":

@@ -71,8 +71,15 @@ def read_views(X: Any) -> ViewBlocks:
         return ViewBlocks(list(zip(*columns, strict=True)), names, True, engine_for("views"))
     kinds = list | tuple | Mapping
     if tables and not isinstance(X, Mapping) and all(isinstance(block, kinds) for block in tables):
-        pieces = [tuple(_named(block)[1]) for block in tables]
-        return ViewBlocks(pieces, _named(tables[0])[0], False, engine_for("list"))
+        names = _named(tables[0])[0]
+        pieces = [_in_order(block, names) for block in tables]
+        for number, piece in enumerate(pieces):
+            if any(table is None for table in piece):
+                raise InputError(
+                    f"block {number} has no table for some of the views {list(names)}.",
+                    hint="every block has a table for every view; an absent row is NaN.",
+                )
+        return ViewBlocks(pieces, names, False, engine_for("list"))
     raise InputTypeError(
         f"cannot read views in blocks from {type(X).__name__}.",
         hint="give a list or dict of dask arrays, one per view, or a list of blocks, each a list or dict of "
@@ -83,6 +90,21 @@ def read_views(X: Any) -> ViewBlocks:
 def _named(X: Any) -> tuple[tuple[str, ...], list[Any]]:
     tables = list(X.values()) if isinstance(X, Mapping) else list(X)
     return tuple(map(str, X if isinstance(X, Mapping) else range(len(tables)))), tables
+
+
+def _in_order(block: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """The tables of a block, one for each of these views; None for one that a dict does not have."""
+    given, tables = _named(block)
+    if not isinstance(block, Mapping):
+        return tuple(tables)
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InputError(
+            f"there is no view {unknown[0]!r}, only {list(names)}.",
+            hint="name the views as in the fitted table.",
+        )
+    known = dict(zip(given, tables, strict=True))
+    return tuple(known.get(name) for name in names)
 
 
 def load_views(piece: Any, number: int, names: tuple[str, ...]) -> ViewRows:
@@ -171,8 +193,11 @@ class ViewBlocksMixin:
         Parameters
         ----------
         X : list or dict of arrays
-            The tables of the new instances, one per view; an absent row is NaN.
+            The tables of the new instances, one per view; an absent row is NaN. A dict may leave views out, a
+            list has None for them.
         """
-        return _nearest(
-            load_views(read_views([X]).pieces[0], 0, self.view_names_), self._extend, self._centers
-        )
+        tables = _in_order(X, self.view_names_)
+        n = next((len(table) for table in tables if table is not None), 0)
+        widths = self.n_features_per_view_
+        piece = [np.full((n, d), np.nan) if x is None else x for x, d in zip(tables, widths, strict=True)]
+        return _nearest(load_views(piece, 0, self.view_names_), self._extend, self._centers)
