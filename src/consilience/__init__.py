@@ -19,6 +19,8 @@ _HOME = {
     "compare": "fusion",
     "fuse": "fusion",
     "fuse_views": "fusion",
+    "load": "fusion",
+    "save": "fusion",
 }
 _SUBPACKAGES = (
     "bench",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +38,11 @@ class ViewNeighbours:
     def fit(self, X: Views, y: Any = None) -> ViewNeighbours:
         """Read the views; neighbours are looked for when they are needed."""
         self._table_ = X
-        self._found: dict[int, _View] = {}
         return self
+
+    @cached_property
+    def _found(self) -> dict[int, _View]:
+        return {}
 
     def in_view(self, v: int) -> _View:
         """The neighbours in one view."""

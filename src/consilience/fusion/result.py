@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.counts import JointRows, joint_rows
 from consilience.fusion._neighbours import ViewNeighbours
+from consilience.fusion.saving import save
 from consilience.partitions import Partitions
 
 _LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
@@ -156,6 +158,16 @@ class Fusion:
         numbers = np.full(int(self.model.labels_.max()) + 2, -1)  # the last is that of -1
         numbers[self.model.labels_] = self.labels[self.partitions.seen]
         return numbers[found]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keep the result in a file; :func:`consilience.load` has it back.
+
+        Parameters
+        ----------
+        path : path
+            Where to write. The file is there completely or not at all, and loading it executes nothing.
+        """
+        save(self, path)
 
     def to_frame(self) -> Any:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.

@@ -1,0 +1,337 @@
+"""Keep a result in one file, and have it back: arrays and JSON in a zip, nothing that can be executed.
+
+The file is a zip with a ``manifest.json`` and one ``.npy`` per array. The manifest says which version wrote it,
+and holds the result as a tree: plain values are themselves, everything else is ``{"$": kind, ...}``. Objects
+of this package are kept by the name of their class and their attributes; no other class can be in a file, so
+loading one calls no constructor, no function and no pickle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience import __version__
+from consilience._errors import InputError, InputTypeError
+from consilience._files import whole_file
+from consilience.diagnostics.counts import Finding
+from consilience.partitions import Partitions
+
+__all__ = ["load", "save"]
+
+# Raised with every change that an older version could not read; older numbers stay readable.
+VERSION = 1
+_MANIFEST = "manifest.json"
+# Where the classes are that a file may name.
+_SUBPACKAGES = ("consensus", "core", "diagnostics", "features", "fusion", "multiview", "partitions", "views")
+# Where classes of older files are now, by the names they had.
+_MOVED: Mapping[str, str] = {}
+_TEXT: dict[str, tuple[type, Callable[[str], Any]]] = {  # values that are their text
+    "datetime": (datetime, datetime.fromisoformat),  # a datetime is a date too, so it stands first
+    "date": (date, date.fromisoformat),
+    "decimal": (Decimal, Decimal),
+}
+
+
+def save(result: Any, path: str | os.PathLike[str]) -> None:
+    """Write a result to a file that any later version reads.
+
+    Parameters
+    ----------
+    result : Fusion or fitted method
+        What :func:`consilience.fuse` or :func:`consilience.fuse_views` returned, or a fitted method of
+        :mod:`consilience.consensus` or :mod:`consilience.multiview`.
+    path : path
+        Where to write. The file is there completely or not at all.
+
+    See Also
+    --------
+    load : Read it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import consilience
+    >>> fusion = consilience.fuse([["a", "x"], ["a", "x"], ["b", None], ["b", "y"]], 2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fusion.save(Path(folder) / "segments.consilience")
+    ...     again = consilience.load(Path(folder) / "segments.consilience")
+    >>> again.labels.tolist() == fusion.labels.tolist()
+    True
+    >>> again.predict([["b", None]])
+    array([1])
+    """
+    if not _is_result(result):
+        raise InputTypeError(
+            f"cannot save {type(result).__name__}.", hint="save what fuse returned, or a method after fit."
+        )
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        writer = _Writer(archive)
+        tree = writer.encode(result, type(result).__name__)
+        manifest = {"format": "consilience", "version": VERSION, "written_by": __version__, "result": tree}
+        archive.writestr(_MANIFEST, json.dumps(manifest, allow_nan=False))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a result that :func:`save` wrote.
+
+    Nothing in the file is executed: it holds numbers, text, and names of classes of this package.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    result : Fusion or fitted method
+        As it was saved: the same labels, confidence and predictions.
+
+    See Also
+    --------
+    save : Write it, with an example.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(_MANIFEST))
+            if manifest["format"] != "consilience":
+                raise KeyError("format")
+            if manifest["version"] > VERSION:
+                raise InputError(
+                    f"{os.fspath(path)!r} was written by version {manifest['written_by']}, which is newer "
+                    f"than this one ({__version__}).",
+                    hint="update consilience.",
+                )
+            return _Reader(archive).decode(manifest["result"])
+    except InputError:
+        raise
+    except OSError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of zip, JSON, NumPy and the checks
+        raise InputError(
+            f"{os.fspath(path)!r} is not a saved result, or it is damaged ({type(error).__name__}: {error}).",
+            hint="save it again, or check how it was copied.",
+        ) from error
+
+
+def _is_result(value: Any) -> bool:
+    """Whether it is what `fuse` returned, or a fitted method."""
+    fitted = {"fusion": "labels", "consensus": "labels_", "multiview": "labels_", "features": "labels_"}
+    return hasattr(value, fitted.get(_home(type(value)), " "))
+
+
+def _home(cls: type) -> str:
+    """The subpackage that a class is in; empty where it is not ours."""
+    package, _, rest = cls.__module__.partition(".")
+    return rest.partition(".")[0] if package == "consilience" else ""
+
+
+class _Writer:
+    """Turns values into the tree of a manifest, and writes arrays on the way."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._n_arrays = 0
+        self._known: dict[int, int] = {}  # numbers of objects that were written already, by their identity
+        self._alive: list[Any] = []  # keeps those objects, whose identities must not be given away meanwhile
+
+    def encode(self, value: Any, where: str) -> Any:
+        """The node of a value; `where` names it in errors."""
+        if isinstance(value, Finding):
+            return {"$": "finding", "text": value.text, "hint": value.hint}
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, np.generic) and value.dtype.kind in "biufmM":
+            return {"$": "scalar", "array": self._array(np.asarray(value))}
+        if isinstance(value, int):
+            return value if abs(value) < 2**53 else {"$": "int", "text": str(value)}
+        if isinstance(value, float):
+            return value if np.isfinite(value) else {"$": "float", "text": str(value)}
+        if isinstance(value, np.dtype):
+            return {"$": "dtype", "text": value.str}
+        for kind, (cls, _) in _TEXT.items():
+            if type(value) is cls:
+                return {"$": kind, "text": value.isoformat() if isinstance(value, date) else str(value)}
+        if id(value) in self._known:
+            return {"$": "again", "number": self._known[id(value)]}
+        number = len(self._alive)
+        self._alive.append(value)
+        node = {**self._encode_whole(value, where), "number": number}
+        self._known[id(value)] = number
+        return node
+
+    def _encode_whole(self, value: Any, where: str) -> dict[str, Any]:
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            return {"$": "objects", "shape": list(value.shape), **self._objects(value.ravel(), where)}
+        if isinstance(value, np.ndarray):
+            return {"$": "array", "array": self._array(value)}
+        if sp.issparse(value):
+            csr = value.tocsr()
+            parts = {name: self._array(getattr(csr, name)) for name in ("data", "indices", "indptr")}
+            return {"$": "sparse", "shape": list(csr.shape), "kind": isinstance(csr, sp.sparray), **parts}
+        if isinstance(value, np.random.RandomState):
+            return {"$": "random_state", "state": self.encode(value.get_state(legacy=False), where)}
+        ours = bool(_home(type(value)))
+        if isinstance(value, tuple) and hasattr(value, "_fields") and ours:
+            items = [self.encode(getattr(value, f), f"{where}.{f}") for f in value._fields]
+            return {"$": "tuple", "class": _name(type(value)), "items": items}
+        if isinstance(value, list | tuple):
+            items = [self.encode(item, f"{where}[{i}]") for i, item in enumerate(value)]
+            return {"$": type(value).__name__, "items": items}
+        if isinstance(value, Mapping):
+            items = [[self.encode(k, where), self.encode(v, f"{where}[{k!r}]")] for k, v in value.items()]
+            return {"$": "dict", "items": items}
+        if ours and hasattr(value, "__dict__") and not isinstance(value, type):
+            state = {k: v for k, v in vars(value).items() if not _is_derived(type(value), k)}
+            return {
+                "$": "object",
+                "class": _name(type(value)),
+                "state": {k: self.encode(v, f"{where}.{k}") for k, v in state.items()},
+            }
+        raise InputTypeError(
+            f"{where} is a {type(value).__name__}, which cannot be saved.",
+            hint="use numbers, text or arrays for parameters; functions and objects of other libraries have "
+            "no place in a file that executes nothing.",
+        )
+
+    def _objects(self, values: np.ndarray, where: str) -> dict[str, Any]:
+        """An array of text as bytes and their ends, of other things one by one."""
+        if all(type(v) is str for v in values):
+            encoded = [v.encode("utf-8", "surrogatepass") for v in values]
+            ends = np.cumsum([len(v) for v in encoded], dtype=np.int64)
+            text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+            return {"text": self._array(text), "ends": self._array(ends)}
+        return {"items": [self.encode(v, f"{where}[{i}]") for i, v in enumerate(values)]}
+
+    def _array(self, values: np.ndarray) -> str:
+        name = f"arrays/{self._n_arrays}.npy"
+        self._n_arrays += 1
+        with self._archive.open(name, "w", force_zip64=True) as file:
+            np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
+        return name
+
+
+class _Reader:
+    """Turns the tree of a manifest into what was saved."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._known: dict[int, Any] = {}
+
+    def decode(self, node: Any) -> Any:
+        """The value of a node."""
+        if not isinstance(node, dict):
+            return node
+        value = self._decode(node["$"], node)
+        if "number" in node and node["$"] != "again":
+            self._known[node["number"]] = value
+        return value
+
+    def _decode(self, kind: str, node: dict[str, Any]) -> Any:
+        if kind == "again":
+            return self._known[node["number"]]
+        if kind in _TEXT:
+            return _TEXT[kind][1](node["text"])
+        if kind in ("int", "float"):
+            return (int if kind == "int" else float)(node["text"])
+        if kind == "dtype":
+            return np.dtype(node["text"])
+        if kind == "finding":
+            return Finding(node["text"], node["hint"])
+        if kind == "scalar":
+            return self._array(node["array"])[()]
+        if kind == "array":
+            return self._array(node["array"])
+        if kind == "objects":
+            return self._objects(node)
+        if kind == "sparse":
+            parts = (self._array(node[name]) for name in ("data", "indices", "indptr"))
+            made = (sp.csr_array if node["kind"] else sp.csr_matrix)(tuple(parts), shape=tuple(node["shape"]))
+            made.check_format(full_check=True)
+            return made
+        if kind == "random_state":
+            generator = np.random.RandomState()
+            generator.set_state(self.decode(node["state"]))
+            return generator
+        if kind in ("list", "tuple"):
+            items = [self.decode(item) for item in node["items"]]
+            if "class" in node:
+                return _class(node["class"])._make(items)
+            return items if kind == "list" else tuple(items)
+        if kind == "dict":
+            return {self.decode(k): self.decode(v) for k, v in node["items"]}
+        if kind == "object":
+            return self._object(node)
+        raise ValueError(f"unknown kind {kind!r}")
+
+    def _object(self, node: dict[str, Any]) -> Any:
+        cls = _class(node["class"])
+        made = object.__new__(cls)
+        made.__dict__.update({name: self.decode(value) for name, value in node["state"].items()})
+        if isinstance(made, Partitions):
+            _check_table(made)
+        return made
+
+    def _objects(self, node: dict[str, Any]) -> np.ndarray:
+        if "text" in node:
+            text = self._array(node["text"]).tobytes()
+            ends = self._array(node["ends"]).tolist()
+            values = [
+                text[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends[:-1]], ends, strict=True)
+            ]
+        else:
+            values = [self.decode(item) for item in node["items"]]
+        out = np.empty(len(values), dtype=object)
+        out[:] = values
+        return out.reshape(node["shape"])
+
+    def _array(self, name: str) -> np.ndarray:
+        with self._archive.open(name) as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+            file.read(1)  # at the end zip compares its checksum
+        return array
+
+
+def _name(cls: type) -> str:
+    return f"{cls.__module__.removeprefix('consilience.')}:{cls.__qualname__}"
+
+
+def _class(name: str) -> Any:
+    """The class of this name, which is one of ours."""
+    module, _, qualified = _MOVED.get(name, name).partition(":")
+    if module.partition(".")[0] not in _SUBPACKAGES:
+        raise ValueError(f"no class {name!r} can be in a saved result")
+    found = getattr(import_module(f"consilience.{module}"), qualified)
+    if not isinstance(found, type) or not _home(found) or issubclass(found, BaseException):
+        raise ValueError(f"no class {name!r} can be in a saved result")
+    return found
+
+
+def _is_derived(cls: type, name: str) -> bool:
+    """Whether an attribute is computed when it is asked for."""
+    return any(isinstance(vars(base).get(name), cached_property) for base in cls.__mro__)
+
+
+def _check_table(table: Partitions) -> None:
+    """Compiled loops trust the codes of a table."""
+    codes, counts = table.codes, table.counts
+    if codes.ndim != 2 or codes.dtype.kind != "i" or counts.shape != codes.shape[:1]:
+        raise ValueError("a table of labels has the wrong shape")
+    if len(table.names) != codes.shape[1] or len(table.categories) != codes.shape[1]:
+        raise ValueError("a table of labels lacks names")
+    if table.index is not None and len(table.index) != len(codes):
+        raise ValueError("a table of labels lacks ids")
+    for column, names in zip(codes.T, table.categories, strict=True):
+        if len(column) and (column.min() < -1 or column.max() >= len(names)):
+            raise ValueError("a table of labels has labels without names")
