@@ -804,8 +804,21 @@ def test_noise_is_no_known_cluster_for_a_new_instance():
     "labels", [{"bank_a": [3, 8]}, [[3, None], [8, "x"]], pl.DataFrame({"bank_a": [3, 8]})]
 )
 def test_encode_unknown_label_names_row_column_and_value(labels):
-    with pytest.raises(ValueError, match=r"'bank_a' has no cluster 8, found in row 1\. Hint: mark labels"):
+    with pytest.raises(
+        ValueError, match=r"'bank_a' has no cluster 8, found in row 1\. Hint: say unknown='missing'"
+    ):
         FITTED.encode(labels)
+
+
+def test_encode_counts_unknown_labels_that_are_read_as_missing():
+    labels = {"bank_a": [3, 8, 8, 9], "bank_b": ["x", "zz", "x", None]}
+    message = r"3 labels of the new instances .* count as missing: 8 of 'bank_a', 'zz' of 'bank_b'\."
+    with pytest.warns(UserWarning, match=message):
+        codes = FITTED.encode(labels, unknown="missing")
+    known = FITTED.encode({"bank_a": [3, None, None, 9], "bank_b": ["x", None, "x", None]})
+    assert codes.tolist() == known.tolist()
+    with pytest.raises(ValueError, match=r"'unknown' parameter must be 'error' or 'missing'. Got 'drop'"):
+        FITTED.encode(labels, unknown="drop")
 
 
 def test_encode_unknown_label_names_the_id():

@@ -31,7 +31,7 @@ from consilience._label_tables import (
     read_table,
     rows_text,
 )
-from consilience._values import did_you_mean, object_array
+from consilience._values import counted, did_you_mean, object_array
 from consilience._warnings import warn
 from consilience.core.canonical import Canonical, canonical
 from consilience.core.coassociation import coassociation
@@ -41,6 +41,8 @@ from consilience.core.tables import indicator
 __all__ = ["MISSING", "Partitions"]
 
 _UNKNOWN = -2  # only inside `encode`
+_SHOWN = 5  # names in a sentence
+Unknown = Literal["error", "missing"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -547,12 +549,20 @@ class Partitions:
         """The same table with other codes, such as a completed one."""
         return replace(self, codes=_frozen(codes.astype(self.codes.dtype)))
 
-    def encode(self, labels: Any) -> np.ndarray:
+    def encode(self, labels: Any, *, unknown: Unknown = "error") -> np.ndarray:
         """Codes of new instances in the terms of this table, (n_new, n_partitions), -1 = missing.
 
         Frames, dicts and `Partitions` are matched by the names of the base clusterings (an absent one is
-        missing), arrays by position. A label that is not known here is an error.
+        missing), arrays by position. A label that is not known here is an error, or missing, with a warning
+        that counts them, where `unknown` says so.
         """
+        if unknown not in ("error", "missing"):
+            raise InputError(
+                f"The 'unknown' parameter must be 'error' or 'missing'. Got {unknown!r} instead.",
+                hint="use 'missing' to place instances by the labels that are known.",
+            )
+        strangers: list[str] = []
+        n_strange = 0
         coded, n_rows, ids = self._match(labels)
         codes = np.full((n_rows, self.n_partitions), MISSING, dtype=self.codes.dtype)
         for i, name in enumerate(self.names):
@@ -567,16 +577,30 @@ class Partitions:
             ]
             codes[:, i] = translated = np.array([*translate, MISSING])[new]
             strange = np.flatnonzero(translated == _UNKNOWN)
-            if len(strange):
+            if len(strange) and unknown == "missing":
+                codes[strange, i] = MISSING
+                values = [plain(labels_of_new[code]) for code in np.unique(new[strange])]
+                strangers += [f"{value!r} of {name!r}" for value in values]
+                n_strange += len(strange)
+            elif len(strange):
                 value = labels_of_new[new[strange[0]]]
                 raise InputError(
                     f"base clustering {name!r} has no cluster {plain(value)!r}, found in "
                     f"{rows_text(strange, ids)}.",
                     hint=(
-                        "mark labels that were not there when the model was fitted as missing, or fit "
-                        "again with them."
+                        "say unknown='missing' to read labels that were not there when the model was fitted "
+                        "as missing, or fit again with them."
                     ),
                 )
+        if strangers:
+            shown = ", ".join(strangers[:_SHOWN]) + f" and {len(strangers) - _SHOWN} others" * (
+                len(strangers) > _SHOWN
+            )
+            warn(
+                f"{counted(n_strange, 'label')} of the new instances did not occur in what was fitted and "
+                f"{'counts' if n_strange == 1 else 'count'} as missing: {shown}.",
+                hint="fit again with them if they mean something new.",
+            )
         return codes
 
     def _match(self, labels: Any) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], int, np.ndarray | None]:

@@ -22,7 +22,7 @@ from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import choose_n_clusters, confidence
 from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_confidence, predict_labels
-from consilience.partitions import Partitions
+from consilience.partitions import Partitions, Unknown
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory.
 MAX_BASE_CLUSTERS = 10_000
@@ -210,7 +210,7 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         out[seen] = self._answer.confidence
         return out
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, unknown: Unknown = "error") -> np.ndarray:
         """Clusters of new instances from whatever base labels they have.
 
         Naive Bayes: each base label speaks for the consensus clusters by the shares in which its members
@@ -221,21 +221,25 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         X : table of labels
             The base labels of the new instances, in the names that were fitted; missing entries allowed.
             Frames and dicts are matched by column name and may leave base clusterings out.
+        unknown : {"error", "missing"}, default="error"
+            What to do with a label that was not fitted: refuse it, or read it as missing and warn.
         """
-        codes, unseen = self._encode_labels(X)
+        codes, unseen = self._encode_labels(X, unknown)
         labels = predict_labels(self._answer.evidence, codes)
         labels[unseen] = 0 if self.unobserved == "largest" else -1
         return labels
 
-    def predict_confidence(self, X: Any) -> np.ndarray:
+    def predict_confidence(self, X: Any, *, unknown: Unknown = "error") -> np.ndarray:
         """How sure the cluster is that `predict` gives a new instance; see `confidence_`.
 
         Parameters
         ----------
         X : table of labels
             As in `predict`.
+        unknown : {"error", "missing"}, default="error"
+            As in `predict`.
         """
-        codes, unseen = self._encode_labels(X)
+        codes, unseen = self._encode_labels(X, unknown)
         evidence = self._answer.evidence
         sure = predict_confidence(evidence, codes, predict_labels(evidence, codes))
         sure[unseen] = 0.0
@@ -268,7 +272,7 @@ class LabelMethod(ClusterMixin, BaseEstimator):
                 )
         return table
 
-    def _encode_labels(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _encode_labels(self, X: Any, unknown: Unknown) -> tuple[np.ndarray, np.ndarray]:
         """Codes of new instances, and the rows that no base clustering saw."""
         check_is_fitted(self)
         shape: tuple[int, ...] = getattr(X, "shape", ())
@@ -281,7 +285,7 @@ class LabelMethod(ClusterMixin, BaseEstimator):
                     "a frame or dict with the columns that there are."
                 ),
             )
-        codes = self.partitions_.encode(X)
+        codes = self.partitions_.encode(X, unknown=unknown)
         unseen = np.flatnonzero((codes < 0).all(axis=1))
         if len(unseen) and self.unobserved == "error" and self.partitions_.negative == "missing":
             raise InputError(

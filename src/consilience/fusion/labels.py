@@ -61,6 +61,7 @@ def fuse(
     negative: Literal["missing", "noise"] | None = None,
     index: Any = None,
     unobserved: Literal["error", "noise", "largest"] = "error",
+    like: Any = None,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | None = None,
@@ -86,6 +87,8 @@ def fuse(
     unobserved : {"error", "noise", "largest"}, default="error"
         What to do with instances that no base clustering saw: refuse, label them -1, or put them in the
         largest cluster.
+    like : Fusion, dict or series of labels by id, or frame of id and label, optional
+        An earlier result whose numbers the clusters shall keep; see :meth:`Fusion.like`.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -127,9 +130,10 @@ def fuse(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
-    return fuse_partitions(
+    fusion = fuse_partitions(
         partitions, n_clusters, method, unobserved, random_source(random_state), verbose, None, progress
     )
+    return fusion if like is None else fusion.like(like)
 
 
 def fuse_partitions(

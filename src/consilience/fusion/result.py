@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import islice
@@ -19,6 +19,8 @@ from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.counts import JointRows, joint_rows
 from consilience.fusion._neighbours import ViewNeighbours
+from consilience.fusion.explaining import Explanation, explain, find_instance
+from consilience.fusion.following import Changes, follow, read_earlier
 from consilience.fusion.saving import save
 from consilience.partitions import Partitions
 
@@ -59,6 +61,8 @@ class Fusion:
         How the number of clusters was found, where it was not given.
     neighbours : object or None
         What places new instances by their features, where `fuse_views` merged views.
+    changes : Changes or None
+        What became of the clusters of an earlier result, where they were followed; see :meth:`like`.
     diagnostics : Diagnostics
         Everything that can be said about how far to trust the labels; computed when first asked for.
     """
@@ -71,10 +75,16 @@ class Fusion:
     candidates: tuple[Candidate, ...] = ()
     cluster_count: ClusterCount | None = None
     neighbours: ViewNeighbours | None = None
+    changes: Changes | None = None
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
+        return len(np.unique(self.labels[self.labels >= 0]))
+
+    @property
+    def n_numbers(self) -> int:
+        """One more than the largest number of a cluster: more than there are where some are not used."""
         return int(self.labels.max()) + 1
 
     @property
@@ -159,6 +169,66 @@ class Fusion:
         numbers[self.model.labels_] = self.labels[self.partitions.seen]
         return numbers[found]
 
+    def explain(self, instance: Any) -> Explanation:
+        """Why an instance is in its cluster: who said what, who is like it, what would change it.
+
+        Parameters
+        ----------
+        instance : object
+            Its id, or its position where instances have no ids.
+
+        Examples
+        --------
+        >>> from consilience import fuse
+        >>> said = {"a": ["x", "x", "x", "y", "y", "y"], "b": ["p", "p", "q", "q", "q", "q"],
+        ...         "c": ["s", "s", "t", "t", "t", None]}
+        >>> for sentence in fuse(said, 2, random_state=0).explain(2).sentences[1:]:
+        ...     print(sentence)
+        If 'b' had said 'p', it would be in cluster 1.
+        If 'c' had said 's', it would be in cluster 1.
+        """
+        row = find_instance(self.partitions, instance)
+        found = self.diagnostics
+        return explain(
+            self.partitions,
+            self.rows,
+            row,
+            confidence=float(found.confidence[row]),
+            margin=float(found.margin[row]),
+            alternative=int(found.alternative[row]),
+        )
+
+    def like(self, earlier: Any) -> Fusion:
+        """The same clusters under the numbers of the earlier ones that they overlap most.
+
+        Parameters
+        ----------
+        earlier : Fusion, dict or series of labels by id, frame of id and label, or array
+            The earlier result. Instances are known again by their ids, or by position where neither has ids.
+
+        Returns
+        -------
+        fusion : Fusion
+            Its ``changes`` say what stayed, split, merged, appeared and vanished. A number of a cluster that
+            is gone is not used again, so numbers may have gaps.
+
+        Examples
+        --------
+        >>> from consilience import fuse
+        >>> march = fuse([["a", "x"], ["a", "x"], ["b", "y"], ["b", "y"], ["b", "y"]], 2, random_state=0)
+        >>> april = fuse([["a", "x"], ["a", "x"], ["a", "x"], ["b", "y"], ["b", "y"]], 2, random_state=0)
+        >>> march.labels, april.labels
+        (array([1, 1, 0, 0, 0]), array([0, 0, 0, 1, 1]))
+        >>> april.like(march).labels
+        array([1, 1, 1, 0, 0])
+        >>> april.like(march).changes.n_moved
+        1
+        """
+        labels, changes = follow(
+            self.labels, self.partitions, read_earlier(earlier, self.partitions.index_name)
+        )
+        return replace(self, labels=labels, changes=changes)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keep the result in a file; :func:`consilience.load` has it back.
 
@@ -209,7 +279,7 @@ class Fusion:
             "same)."
         )
         lines += ["", "cluster  instances  confidence  consensus  with next"]
-        for c, (size, mean, own, between, nearest) in enumerate(self._clusters()):
+        for c, size, mean, own, between, nearest in self._clusters():
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
         bases = found.bases
@@ -221,14 +291,18 @@ class Fusion:
         if len(bases.names) > _LISTED:
             low, high = bases.agreement[_LISTED:].min(), bases.agreement[_LISTED:].max()
             lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
+        if self.changes is not None:
+            lines += ["", *self.changes.sentences]
         lines += ["", *(f"Warning: {sentence}" for sentence in found.warnings)] if found.warnings else []
         return "\n".join(lines)
 
-    def _clusters(self) -> Iterator[tuple[int, float, float, float, int]]:
-        """Size, mean confidence, consensus, and that with the nearest cluster."""
+    def _clusters(self) -> Iterator[tuple[int, int, float, float, float, int]]:
+        """Number, size, mean confidence, consensus, and that with the nearest cluster."""
         table, placed = self.diagnostics.clusters, self.labels >= 0
         sure = np.bincount(self.labels[placed], (self.partitions.counts * self.confidence)[placed])
-        return zip(table.size, sure / table.size, table.own, table.between, table.nearest, strict=True)
+        mean = sure / np.maximum(table.size, 1)
+        rows = zip(range(len(mean)), table.size, mean, table.own, table.between, table.nearest, strict=True)
+        return (row for row in rows if row[1])  # numbers that are not used have no members
 
     def __repr__(self) -> str:
         clusters = counted(self.n_clusters, "cluster")
@@ -241,7 +315,7 @@ class Fusion:
             ("cluster", "instances", "confidence", "consensus"),
             [
                 (str(c), str(size), f"{mean:.2f}", f"{own:.2f}")
-                for c, (size, mean, own, _, _) in enumerate(self._clusters())
+                for c, size, mean, own, _, _ in self._clusters()
             ],
         )
         bases = _html_table(

@@ -1,8 +1,8 @@
 """Keep a result in one file, and have it back: arrays and JSON in a zip, nothing that can be executed.
 
-The file is a zip with a ``manifest.json`` and one ``.npy`` per array. The manifest says which version wrote it,
-and holds the result as a tree: plain values are themselves, everything else is ``{"$": kind, ...}``. Objects
-of this package are kept by the name of their class and their attributes; no other class can be in a file, so
+The file is a zip with a ``manifest.json`` and one ``.npy`` per array. The manifest says which version wrote
+it and holds the result as a tree: plain values are themselves, all else is ``{"$": kind, ...}``. Objects of
+this package are kept by the name of their class and their attributes; no other class can be in a file, so
 loading one calls no constructor, no function and no pickle.
 """
 

@@ -54,7 +54,7 @@ def plot_consensus(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = No
     image = ax.imshow(found.coassociation, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest")
     meaning = "share of base clusterings that put both in one cluster"
     color_scale(ax, image, meaning + ("\n(beige: never seen together)" if unknown else ""))
-    _cluster_strip(ax, found.cluster, fusion.n_clusters)
+    _cluster_strip(ax, found.cluster, fusion.n_numbers)
     borders = np.flatnonzero(np.diff(found.cluster)) + 0.5
     if len(borders) < 100:
         for draw in (ax.axhline, ax.axvline):
@@ -102,7 +102,7 @@ def plot_membership(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = N
         found.support, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest", aspect="auto"
     )
     color_scale(ax, image, "support: labels shared with the members")
-    _cluster_strip(ax, found.cluster, fusion.n_clusters)
+    _cluster_strip(ax, found.cluster, fusion.n_numbers)
     name_ticks(ax, "x", [str(c) for c in range(found.support.shape[1])], most=20)
     ax.set_xlabel(f"cluster that is supported\n{_instances(found.size)}")
     return ax

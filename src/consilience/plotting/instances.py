@@ -55,7 +55,7 @@ def plot_confidence(fusion: Fusion, *, bins: int = 20, ax: Axes | None = None) -
     require_fusion(fusion, "plot_confidence")
     check_parameter("bins", bins, Interval(Integral, 1, None, closed="left"), "plot_confidence")
     ax = axis_or_new(ax, (6.4, 3.8))
-    k = fusion.n_clusters
+    k = fusion.n_numbers
     rows = np.where(fusion.labels >= 0, fusion.labels, k)
     columns = np.minimum((fusion.confidence * bins).astype(np.int64), bins - 1)
     heights = np.bincount(rows * bins + columns, minlength=(k + 1) * bins).reshape(k + 1, bins).astype(float)

@@ -68,10 +68,10 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
         )
     ax = axis_or_new(ax, (1.2 * len(fusions) + 1.5, 4.6))
     # Unassigned instances are one more cluster, the last.
-    labels = [np.where(fusion.labels < 0, fusion.n_clusters, fusion.labels) for fusion in fusions]
+    labels = [np.where(fusion.labels < 0, fusion.n_numbers, fusion.labels) for fusion in fusions]
     flows = [cluster_flow(a, b) for a, b in pairwise(labels)]
     sizes = [flows[0].sum(axis=1), *(flow.sum(axis=0) for flow in flows)]
-    colors = _carried_colors(flows, [fusion.n_clusters for fusion in fusions])
+    colors = _carried_colors(flows, [fusion.n_numbers for fusion in fusions])
     orders = _untangled(flows)
     bottoms = [_stacked(size, order) for size, order in zip(sizes, orders, strict=True)]
     _draw_ribbons(ax, flows, bottoms, orders, colors)
@@ -85,7 +85,7 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
             edgecolor="white",
             linewidth=0.6,
         )
-        for c, fusion_size in enumerate(size[: fusions[x].n_clusters]):
+        for c, fusion_size in enumerate(size[: fusions[x].n_numbers]):
             if fusion_size > 0.02 * len(labels[0]):
                 ax.text(
                     x,

@@ -333,7 +333,7 @@ def _result(
 
 def _clusters(fusion: Fusion) -> list[dict[str, Any]]:
     found = fusion.diagnostics
-    k, assigned = fusion.n_clusters, fusion.labels >= 0
+    k, assigned = fusion.n_numbers, fusion.labels >= 0
     z = fusion.labels[assigned]
     size = np.bincount(z, minlength=k)
     sure = found.confidence[assigned]
@@ -358,7 +358,7 @@ def _clusters(fusion: Fusion) -> list[dict[str, Any]]:
 def _histogram(fusion: Fusion) -> list[list[int]]:
     """Instances by confidence, in bars of equal width from 0 to 1, and by cluster (last: unassigned)."""
     bar = np.minimum((fusion.confidence * _BARS).astype(np.int64), _BARS - 1)
-    return _by_cluster(bar, fusion.labels, None, _BARS, fusion.n_clusters)
+    return _by_cluster(bar, fusion.labels, None, _BARS, fusion.n_numbers)
 
 
 def _by_cluster(

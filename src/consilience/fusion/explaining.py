@@ -1,0 +1,279 @@
+"""Why an instance is where it is: who said what, what that speaks for, who is like it, what would turn it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from consilience._errors import InputError
+from consilience._label_tables import plain
+from consilience._values import counted, did_you_mean
+from consilience.diagnostics.counts import JointRows, Tabulated, label_counts
+from consilience.diagnostics.posterior import gather_evidence, predict_labels
+from consilience.partitions import Partitions
+
+_NEAREST = 5  # instances that are shown as alike
+_TURNS = 5  # changes that are shown
+
+
+class Said(NamedTuple):
+    """What one source said of an instance: a base clustering, or all those of a view."""
+
+    source: str
+    label: Any  # None where it never saw the instance; of a view, in how many base clusterings it is
+    shares: tuple[float, ...]  # of those with that label, the share in every cluster
+
+    @property
+    def seen(self) -> bool:
+        """Whether it saw the instance."""
+        return bool(self.shares)
+
+
+class Alike(NamedTuple):
+    """Instances with the same labels, and how many of the labels they share with the one explained."""
+
+    id: Any  # of the first of them
+    n_instances: int
+    label: int
+    n_agreeing: int
+    n_both: int  # sources that saw both
+
+
+class Turn(NamedTuple):
+    """A change that would put the instance elsewhere: another label of a source, or none."""
+
+    source: str
+    instead: Any  # None: had it not seen the instance
+    label: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Explanation(Tabulated):
+    """Why an instance is in its cluster; ``print`` it for a sentence and tables.
+
+    Attributes
+    ----------
+    id : object
+        The instance: its id, or its position.
+    label, alternative : int
+        Its cluster, and the one that it supports next; -1 for none.
+    confidence, margin : float
+        As in the fusion.
+    said : tuple of Said
+        What every source said, and how those with that label are spread over the clusters.
+    support : tuple of float
+        For every cluster, the mean of these shares over the sources that saw the instance.
+    by_labels : int
+        The cluster that its labels alone speak for most.
+    n_twins : int
+        Other instances with exactly these labels.
+    alike : tuple of Alike
+        The instances most like it, twins left out.
+    turns : tuple of Turn
+        Single changes of what was said that would put it elsewhere.
+    """
+
+    id: Any
+    label: int
+    confidence: float
+    margin: float
+    alternative: int
+    said: tuple[Said, ...]
+    support: tuple[float, ...]
+    by_labels: int
+    n_twins: int
+    alike: tuple[Alike, ...]
+    turns: tuple[Turn, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Why it is there, in words."""
+        if self.label < 0:
+            return (f"{self.id!r} is in no cluster: no source saw it.",)
+        seen = [said for said in self.said if said.seen]
+        pro = [said.source for said in seen if int(np.argmax(said.shares)) == self.label]
+        against: dict[int, list[str]] = {}
+        for said in seen:
+            if said.source not in pro:
+                against.setdefault(int(np.argmax(said.shares)), []).append(said.source)
+        first = f"{self.id!r} is in cluster {self.label} (confidence {self.confidence:.2f})"
+        reasons = [f"{_named(pro)} for it"] if pro else []
+        reasons += [f"{_named(sources)} for {c}" for c, sources in sorted(against.items())]
+        lines = [f"{first}: {', '.join(reasons)}." if reasons else f"{first}."]
+        if self.by_labels != self.label:
+            lines.append(
+                f"Its labels alone speak more for cluster {self.by_labels}; the method kept it with others "
+                "that are like it."
+            )
+        if self.n_twins:
+            lines.append(f"{counted(self.n_twins, 'other instance')} got exactly these labels.")
+        for turn in self.turns:
+            had = "had not seen it" if turn.instead is None else f"had said {turn.instead!r}"
+            lines.append(f"If {turn.source!r} {had}, it would be in cluster {turn.label}.")
+        if not self.turns and len(seen) > 1:
+            lines.append("No single source could have changed that.")
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        lines = list(self.sentences)
+        shown = [c for c in np.argsort(self.support)[::-1][:6].tolist() if self.support[c] > 0]
+        if shown:
+            width = max(6, *(len(said.source) for said in self.said))
+            said_width = max(4, *(len(_text(said.label)) for said in self.said))
+            head = "".join(f"{f'in {c}':>8s}" for c in shown)
+            lines += ["", f"{'source':{width}s}  {'said':{said_width}s}{head}"]
+            for said in self.said:
+                cells = "".join(f"{said.shares[c]:8.0%}" for c in shown) if said.seen else ""
+                lines.append(f"{said.source:{width}s}  {_text(said.label):{said_width}s}{cells}")
+            mean = "".join(f"{self.support[c]:8.0%}" for c in shown)
+            lines.append(f"{'mean':{width}s}  {'':{said_width}s}{mean}")
+        if self.alike:
+            lines += ["", "most like it                 cluster  labels in common"]
+            for alike in self.alike:
+                more = f" and {alike.n_instances - 1} more" if alike.n_instances > 1 else ""
+                lines.append(
+                    f"{f'{alike.id}{more}':28s} {alike.label:7d}  {alike.n_agreeing} of {alike.n_both}"
+                )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(
+    partitions: Partitions,
+    rows: JointRows,
+    row: int,
+    *,
+    confidence: float,
+    margin: float,
+    alternative: int,
+) -> Explanation:
+    """Explain the instance in this row of the table."""
+    codes, label = rows.codes[rows.inverse[row]], int(rows.labels[rows.inverse[row]])
+    counts = label_counts(rows, partitions.offsets)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    seen = np.flatnonzero(codes >= 0)
+    of_base = {j: shares[partitions.offsets[j] + codes[j]] for j in seen.tolist()}
+    evidence = gather_evidence(partitions, rows)
+    by_labels = int(predict_labels(evidence, codes[None])[0]) if len(seen) else -1
+    return Explanation(
+        id=row if partitions.index is None else plain(partitions.index[row]),
+        label=label,
+        confidence=confidence,
+        margin=margin,
+        alternative=alternative,
+        said=_said(partitions, codes, of_base),
+        support=tuple(np.mean([*of_base.values()], axis=0).tolist()) if of_base else (0.0,) * rows.n_clusters,
+        by_labels=by_labels,
+        n_twins=_n_twins(rows, codes),
+        alike=_most_alike(partitions, rows, codes),
+        turns=_turns(partitions, evidence, codes, by_labels) if label >= 0 else (),
+    )
+
+
+def find_instance(partitions: Partitions, wanted: Any) -> int:
+    """The row of an instance, by its id (also as text), or by its position where there are no ids."""
+    ids = partitions.index
+    if ids is None:
+        if isinstance(wanted, str) and wanted.isdigit():
+            wanted = int(wanted)
+        if isinstance(wanted, int | np.integer) and 0 <= wanted < partitions.n_rows:
+            return int(wanted)
+        raise InputError(
+            f"there is no instance {wanted!r}.", hint=f"give a position from 0 to {partitions.n_rows - 1}."
+        )
+    found = [i for i, known in enumerate(ids.tolist()) if known == wanted]
+    found = found or [i for i, known in enumerate(ids.tolist()) if str(known) == str(wanted)]
+    if not found:
+        raise InputError(
+            f"there is no instance {wanted!r}.",
+            hint=did_you_mean(str(wanted), map(str, ids[:10_000].tolist())),
+        )
+    return found[0]
+
+
+def _said(partitions: Partitions, codes: np.ndarray, of_base: dict[int, np.ndarray]) -> tuple[Said, ...]:
+    if partitions.views is None:
+        return tuple(
+            Said(name, plain(partitions.categories[j][codes[j]]), tuple(of_base[j].tolist()))
+            if j in of_base
+            else Said(name, None, ())
+            for j, name in enumerate(partitions.names)
+        )
+    said = []
+    for view in dict.fromkeys(partitions.views):
+        known = [of_base[j] for j, other in enumerate(partitions.views) if other == view and j in of_base]
+        mean = tuple(np.mean(known, axis=0).tolist()) if known else ()
+        said.append(Said(view, counted(len(known), "base clustering") if known else None, mean))
+    return tuple(said)
+
+
+def _n_twins(rows: JointRows, codes: np.ndarray) -> int:
+    return int(rows.counts[(rows.codes == codes).all(axis=1)].sum()) - 1
+
+
+def _most_alike(partitions: Partitions, rows: JointRows, codes: np.ndarray) -> tuple[Alike, ...]:
+    """Rows that share most labels, of the sources that saw either."""
+    both = ((rows.codes >= 0) & (codes >= 0)).sum(axis=1)
+    either = ((rows.codes >= 0) | (codes >= 0)).sum(axis=1)
+    agreeing = ((rows.codes == codes) & (codes >= 0)).sum(axis=1)
+    likeness = agreeing / np.maximum(either, 1)
+    likeness[(rows.codes == codes).all(axis=1)] = 0.0  # twins are counted elsewhere
+    nearest = np.lexsort((-rows.counts, -likeness))[:_NEAREST]
+    return tuple(
+        Alike(
+            _first_id(partitions, rows, r),
+            int(rows.counts[r]),
+            int(rows.labels[r]),
+            int(agreeing[r]),
+            int(both[r]),
+        )
+        for r in nearest.tolist()
+        if likeness[r] > 0
+    )
+
+
+def _first_id(partitions: Partitions, rows: JointRows, r: int) -> Any:
+    row = int(np.argmax(rows.inverse == r))
+    return row if partitions.index is None else plain(partitions.index[row])
+
+
+def _turns(partitions: Partitions, evidence: Any, codes: np.ndarray, by_labels: int) -> tuple[Turn, ...]:
+    """Single changes of what was said, placed like new rows; one a source and cluster that it leads to."""
+    changed: list[tuple[str, Any]] = []
+    table: list[np.ndarray] = []
+    if partitions.views is None:
+        for j in np.flatnonzero(codes >= 0).tolist():
+            for code in (-1, *(c for c in range(len(partitions.categories[j])) if c != codes[j])):
+                other = codes.copy()
+                other[j] = code
+                label = None if code < 0 else plain(partitions.categories[j][code])
+                changed.append((partitions.names[j], label))
+                table.append(other)
+    else:
+        for view in dict.fromkeys(partitions.views):
+            changed.append((view, None))
+            table.append(np.where(np.array(partitions.views) == view, -1, codes))
+    some = [i for i, row in enumerate(table) if (row >= 0).any()]
+    if not some:
+        return ()
+    placed = predict_labels(evidence, np.array([table[i] for i in some]))
+    turns: dict[tuple[str, int], Turn] = {}
+    for i, cluster in zip(some, placed.tolist(), strict=True):
+        source, instead = changed[i]
+        if cluster != by_labels:
+            turns.setdefault((source, cluster), Turn(source, instead, cluster))
+    return tuple(turns.values())[:_TURNS]
+
+
+def _named(sources: list[str]) -> str:
+    if len(sources) > 4:
+        return f"{len(sources)} sources speak"
+    *most, last = map(repr, sources)
+    return f"{', '.join(most)} and {last} speak" if most else f"{last} speaks"
+
+
+def _text(label: Any) -> str:
+    return "-" if label is None else str(label)

@@ -1,0 +1,126 @@
+"""Clusters that keep their numbers from one result to the next, and what is told of the change."""
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from consilience import fuse, fuse_views, load
+from consilience.fusion.following import follow, read_earlier
+from consilience.partitions import Partitions
+from tests.planted import planted
+
+
+def table(n, ids=None):
+    return Partitions.of(np.zeros((n, 1), dtype=int), index=ids)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_as_many_as_possible_keep_their_number(seed):
+    rng = np.random.default_rng(seed)
+    before = rng.integers(0, 4, 60)
+    now = np.where(rng.random(60) < 0.4, rng.integers(0, 4, 60), before)
+    now = np.roll(np.arange(4), seed)[now]
+    found, changes = follow(now, table(60), read_earlier(before))
+    kept = max(sum(np.array(order)[now] == before) for order in permutations(range(4)))
+    assert (found == before).sum() == kept == 60 - changes.n_moved
+    # The same clusters, only under other numbers.
+    assert len({*zip(now.tolist(), found.tolist(), strict=True)}) == len(np.unique(now))
+
+
+def test_what_stayed_split_merged_appeared_and_vanished():
+    before = np.repeat([0, 1, 2, 3], [20, 10, 10, 8])
+    now = np.repeat([0, 1, 2, 2, 3], [11, 9, 10, 10, 8])  # 0 is split, 1 and 2 are merged
+    found, changes = follow(now, table(48), read_earlier(before))
+    assert_array_equal(found, np.repeat([0, 4, 1, 3], [11, 9, 20, 8]))
+    assert changes.split == {0: (0, 4)}
+    assert changes.merged == {1: (1, 2)}
+    assert (changes.stayed, changes.appeared, changes.vanished) == ((0, 1, 3), (4,), (2,))
+    assert changes.flows[0] == (0, 0, 11)
+    assert sum(flow.n_instances for flow in changes.flows) == changes.n_common == 48
+    assert "Cluster 0 was split into 0 and 4." in changes.sentences
+    assert "Clusters 1 and 2 were merged into 1." in changes.sentences
+    assert "All clusters stayed." in follow(before, table(48), read_earlier(before))[1].sentences
+
+
+def test_instances_are_known_again_by_id():
+    march = {"ann": 5, "bob": 5, "cleo": 7, "dan": 7, "old": 5}
+    ids = ["dan", "cleo", "new", "bob", "ann"]
+    now = np.array([0, 0, 0, 1, 1])
+    for like in (
+        march,
+        pd.Series(march),
+        pd.DataFrame({"customer": list(march), "label": march.values(), "confidence": 1.0}),
+        pl.DataFrame({"customer": list(march), "label": list(march.values())}),
+    ):
+        found, changes = follow(now, table(5, ids), read_earlier(like, "customer"))
+        assert_array_equal(found, [7, 7, 7, 5, 5])
+        assert (changes.n_common, changes.n_new, changes.n_gone) == (4, 1, 1)
+
+
+def test_names_of_earlier_clusters_are_kept():
+    march = pd.Series({"ann": "gold", "bob": "basic", "cleo": "basic", "dan": None})
+    found, changes = follow(np.array([0, 1, 1, 1]), table(4, list(march.index)), read_earlier(march))
+    assert_array_equal(found, [1, 0, 0, 0])
+    assert changes.names == {0: "basic", 1: "gold"}
+
+
+def test_what_cannot_be_followed_is_said():
+    for like, given, message in [
+        ([0, 1], table(3), "the earlier result has 2 instances and the table 3"),
+        ({"a": 1}, table(1), "the table has no ids, the other has"),
+        ([0], table(1, ["a"]), "the earlier result has no ids"),
+        ({"b": 1}, table(1, ["a"]), "no instance of the table is in the earlier result: ids begin with 'a'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            follow(np.zeros(given.n_rows, dtype=int), given, read_earlier(like))
+    with pytest.raises(TypeError, match="cannot follow clusters of int"):
+        read_earlier(3)
+
+
+@pytest.fixture(scope="module")
+def months():
+    _, base = planted(300, 6, 4, noise=0.2, missing=0.2, seed=5)
+    ids = [f"c{i}" for i in range(300)]
+    march = fuse(pd.DataFrame(base[:250], index=ids[:250]), 4, random_state=0)
+    april = pd.DataFrame(base[50:], index=ids[50:]).sample(frac=1.0, random_state=1)
+    return march, april
+
+
+def test_fuse_keeps_the_numbers_of_an_earlier_result(months, tmp_path):
+    march, april = months
+    free, kept = fuse(april, 4, random_state=0), fuse(april, 4, like=march, random_state=0)
+    before = dict(zip(march.index, march.labels, strict=True))
+    same = [label == before[i] for i, label in zip(kept.index, kept.labels, strict=True) if i in before]
+    assert np.mean(same) > 0.9
+    assert kept.changes.n_common == 200
+    assert_allclose(kept.confidence, free.confidence)
+    assert kept.changes.sentences[0] in kept.summary()
+    assert_array_equal(kept.predict(april), kept.labels)
+    kept.save(tmp_path / "april.consilience")
+    assert load(tmp_path / "april.consilience").changes.sentences == kept.changes.sentences
+
+
+def test_numbers_may_have_gaps(months):
+    march, april = months
+    fewer = fuse(april, 3, like=march, random_state=0)
+    assert fewer.n_clusters == 3
+    assert len(fewer.changes.vanished) == 1
+    assert fewer.n_numbers == fewer.labels.max() + 1
+    gone = fewer.changes.vanished[0]
+    assert f"\n{gone:7d} " not in fewer.summary()
+    assert f"Cluster {gone} is gone." in fewer.summary()
+    assert set(fewer.predict(april)) == set(fewer.labels)
+
+
+def test_views_follow_too():
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 20)
+    views = [rng.normal(8 * rng.normal(size=(3, 3))[kind]) for _ in range(2)]
+    numbers = np.array([7, 3, 5])
+    fusion = fuse_views(views, 3, random_state=0).like(numbers[kind])
+    assert_array_equal(fusion.labels, numbers[kind])
+    assert_array_equal(fusion.predict(views), fusion.labels)
