@@ -27,10 +27,10 @@ from consilience.diagnostics.posterior import gather_evidence, predict_confidenc
 from tests.oracles.diagnostics import (
     plain_components,
     plain_confidence,
-    plain_dependence,
-    plain_margin,
+    plain_judgement,
     plain_mask_link,
     plain_never_together,
+    plain_posterior,
     plain_support,
 )
 from tests.planted import planted
@@ -71,18 +71,26 @@ class TestAgainstLoops:
         base[:, 3:] = np.where(
             rng.random((80, 3)) < 0.8, base[:, :3], base[:, 3:]
         )  # bases that repeat others
-        expected = plain_dependence(base, truth)
+        expected = plain_posterior(base, truth)[1]
         assert 0.1 < expected < 0.99
         assert_allclose(gather_evidence(read(base), truth).dependence, expected, atol=1e-12)
 
-    def test_support_margin_and_coverage(self, noisy):
+    def test_margin_and_alternative(self, noisy):
+        base, labels = noisy
+        found = diagnose(read(base), labels)
+        _, margin, alternative = plain_judgement(base, labels)
+        assert_allclose(found.margin, margin, atol=1e-12)
+        assert_array_equal(found.alternative, alternative)
+        assert (found.alternative != labels)[labels >= 0].all()
+
+    def test_support_and_coverage(self, noisy):
         base, labels = noisy
         found, s = support(read(base), labels), plain_support(base, labels)
         own = np.where(labels >= 0, s[np.arange(70), labels], 0.0)
         assert_allclose(found.item_consensus, own, atol=1e-12)
-        assert_allclose(found.margin, plain_margin(s, labels), atol=1e-12)
+        s[np.arange(70), labels] = 0.0
+        assert_allclose(found.second, np.where(labels >= 0, s.max(axis=1), 0.0), atol=1e-12)
         assert_allclose(found.coverage, (base >= 0).mean(axis=1))
-        assert (found.alternative != labels)[labels >= 0].all()
 
     def test_cluster_consensus(self, noisy):
         base, labels = noisy

@@ -19,7 +19,7 @@ from consilience.diagnostics.links import (
     missing_not_at_random,
 )
 from consilience.diagnostics.neighbours import ClusterConsensus, support
-from consilience.diagnostics.posterior import confidence, gather_evidence
+from consilience.diagnostics.posterior import gather_evidence, judge
 from consilience.partitions import Partitions
 
 # Rules of thumb, not tests: from where on a sentence is worth the reader's time.
@@ -102,7 +102,7 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
     rows = joint_rows(partitions, labels)
     evidence = gather_evidence(partitions, rows)
     found = support(partitions, rows)
-    sure = confidence(partitions, rows, evidence=evidence)
+    judged = judge(partitions, rows, evidence=evidence)
     clusters, bases = found.clusters, base_table(partitions, rows)
     links, missing = identifiability(partitions), missing_not_at_random(partitions, rows)
     sentences = [
@@ -110,7 +110,7 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
         *_missing_warnings(missing),
         *_base_warnings(bases, evidence.dependence),
         *_cluster_warnings(clusters),
-        *_instance_warnings(sure, rows.labels[rows.inverse], partitions.counts),
+        *_instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
     ]
     return Diagnostics(
         n_instances=partitions.n_instances,
@@ -119,10 +119,10 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
         missing_share=partitions.missing_share,
         dependence=evidence.dependence,
         counts=partitions.counts,
-        confidence=sure,
-        margin=found.margin,
+        confidence=judged.confidence,
+        margin=judged.margin,
         item_consensus=found.item_consensus,
-        alternative=found.alternative,
+        alternative=judged.alternative,
         coverage=found.coverage,
         clusters=clusters,
         bases=bases,
