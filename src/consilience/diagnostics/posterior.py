@@ -20,6 +20,7 @@ _SMOOTHING = 0.5  # members added to every consensus cluster, spread evenly over
 _SMALLEST = np.finfo(float).tiny  # the logarithm of zero is infinite, and infinity minus infinity unknown
 _STEPS = 5  # after which more steps follow the consensus into its mistakes
 _STRENGTH = (1.0, 1e4)  # members of every cluster that the one-coin table may be worth
+_TIE = 0.05  # margins this near to one half are a tie
 
 
 class Evidence(NamedTuple):
@@ -53,8 +54,13 @@ class Judgement(NamedTuple):
     """What `judge` returns, an entry per instance."""
 
     confidence: np.ndarray
-    margin: np.ndarray  # own chance over own and next best; .5 is a tie, also where there is no label
+    margin: np.ndarray  # own chance over own and next best; see `is_tie`; .5 where there is no label
     alternative: np.ndarray  # the cluster of the next best chance, -1 for none
+
+
+def is_tie(margin: float) -> bool:
+    """Whether an instance fits its cluster and the alternative about equally well: .45 to .55 is a tie."""
+    return abs(margin - 0.5) <= _TIE
 
 
 def gather_evidence(partitions: Partitions, labels: ArrayLike | JointRows) -> Evidence:
