@@ -18,6 +18,7 @@ from consilience.diagnostics import (
     links,
     missing_not_at_random,
     require_linked,
+    skill,
     support,
 )
 from consilience.diagnostics import (
@@ -27,10 +28,10 @@ from consilience.diagnostics.posterior import gather_evidence, predict_confidenc
 from tests.oracles.diagnostics import (
     plain_components,
     plain_confidence,
-    plain_dependence,
-    plain_margin,
+    plain_judgement,
     plain_mask_link,
     plain_never_together,
+    plain_posterior,
     plain_support,
 )
 from tests.planted import planted
@@ -71,18 +72,26 @@ class TestAgainstLoops:
         base[:, 3:] = np.where(
             rng.random((80, 3)) < 0.8, base[:, :3], base[:, 3:]
         )  # bases that repeat others
-        expected = plain_dependence(base, truth)
+        expected = plain_posterior(base, truth)[1]
         assert 0.1 < expected < 0.99
         assert_allclose(gather_evidence(read(base), truth).dependence, expected, atol=1e-12)
 
-    def test_support_margin_and_coverage(self, noisy):
+    def test_margin_and_alternative(self, noisy):
+        base, labels = noisy
+        found = diagnose(read(base), labels)
+        _, margin, alternative = plain_judgement(base, labels)
+        assert_allclose(found.margin, margin, atol=1e-12)
+        assert_array_equal(found.alternative, alternative)
+        assert (found.alternative != labels)[labels >= 0].all()
+
+    def test_support_and_coverage(self, noisy):
         base, labels = noisy
         found, s = support(read(base), labels), plain_support(base, labels)
         own = np.where(labels >= 0, s[np.arange(70), labels], 0.0)
         assert_allclose(found.item_consensus, own, atol=1e-12)
-        assert_allclose(found.margin, plain_margin(s, labels), atol=1e-12)
+        s[np.arange(70), labels] = 0.0
+        assert_allclose(found.second, np.where(labels >= 0, s.max(axis=1), 0.0), atol=1e-12)
         assert_allclose(found.coverage, (base >= 0).mean(axis=1))
-        assert (found.alternative != labels)[labels >= 0].all()
 
     def test_cluster_consensus(self, noisy):
         base, labels = noisy
@@ -237,6 +246,52 @@ class TestLaws:
             group = (sure >= low) & (sure < high)
             # A little overconfident between the ends: the labels were chosen to suit the same base labels.
             assert abs(sure[group].mean() - right[group].mean()) < 0.12
+
+    @pytest.mark.parametrize("k", [2, 3, 6])
+    def test_a_contradiction_of_two_equal_sources_is_a_coin_toss(self, k):
+        rng = np.random.default_rng(k)
+        truth = rng.integers(0, k, 900)
+        other = (truth + rng.integers(1, k, 900)) % k
+        odd, first = rng.random(900) < 0.15, rng.random(900) < 0.5
+        base = np.column_stack([np.where(odd & first, other, truth), np.where(odd & ~first, other, truth)])
+        for labels in base.T:  # whichever source the consensus follows
+            found = diagnose(read(base), labels)
+            assert found.confidence[odd].min() > 0.4
+            assert found.confidence[odd].max() < 0.6
+            assert found.confidence[~odd].min() > 0.97
+
+    def test_a_source_that_knows_nothing_decides_nothing(self):
+        rng = np.random.default_rng(1)
+        truth = rng.integers(0, 4, 2000)
+        other = (truth + rng.integers(1, 4, 2000)) % 4
+        odd, first = rng.random(2000) < 0.15, rng.random(2000) < 0.5
+        guess = rng.integers(0, 4, 2000)
+        base = np.column_stack(
+            [np.where(odd & first, other, truth), np.where(odd & ~first, other, truth), guess]
+        )
+        labels = np.where(odd & (guess == other), other, truth)  # the majority
+        assert abs(confidence(read(base), labels)[odd].mean() - 0.5) < 0.06
+
+    def test_margin_and_confidence_do_not_contradict_each_other(self):
+        for seed in range(4):
+            truth, base = planted(500, 2 + seed, 4, noise=0.5, missing=0.2, seed=seed)
+            copies = np.column_stack([base, base[:, :1], base[:, :1]])
+            labels = np.where(np.random.default_rng(seed).random(500) < 0.2, truth[::-1], truth)
+            for table in (base, copies):
+                found = diagnose(read(table), labels)
+                assert (found.margin < 0.5).any()
+                assert found.confidence[found.margin < 0.5].max() < 0.71
+                assert found.confidence[found.margin < 0.45].max() < 0.6
+
+    def test_large_tables_are_sampled_for_skill_by_their_rows_alone(self, monkeypatch):
+        truth, base = planted(3000, 4, 3, noise=0.3, missing=0.2, seed=3)
+        whole = confidence(read(base), truth)
+        monkeypatch.setattr(skill, "_SAMPLE", 600)
+        sampled = confidence(read(base), truth)
+        assert 0 < np.abs(sampled - whole).max() < 0.1
+        order = np.random.default_rng(0).permutation(3000)
+        moved = np.where(base[order] >= 0, 5 - base[order], -1)[:, ::-1]
+        assert_array_equal(confidence(read(moved), truth[order]), sampled[order])
 
     def test_new_instances_are_judged_like_old_ones(self):
         truth, base = planted(2000, 6, 3, noise=0.3, missing=0.3, seed=0)
@@ -468,6 +523,24 @@ class TestReport:
     def test_nothing_to_warn_about(self):
         truth, base = planted(400, 6, 3, noise=0.1, missing=0.2, seed=0)
         assert diagnose(read(base), truth).warnings == []
+
+    def test_says_how_to_read_the_confidence(self):
+        truth, base = planted(400, 6, 3, noise=0.1, missing=0.2, seed=0)
+        for columns, told, ranks_only in (
+            (base[:, :1], "nothing can be checked", True),
+            (base[:, :2], "contradict each other confidence is about one half", True),
+            (np.repeat(base[:, :1], 6, axis=1), "ranks instances and is no chance of being right", True),
+            (planted(400, 6, 3, noise=0.5, missing=0.0, seed=0)[1], "right nine times in ten if", False),
+        ):
+            found = diagnose(read(columns), truth)
+            assert told in found.reading
+            assert found.ranks_only == found.as_dict()["ranks_only"] == ranks_only
+            assert found.as_dict()["reading"] == found.reading
+
+    def test_a_table_that_says_nothing_still_counts_like_one(self):
+        found = diagnose(read([[0, 0], [0, 0], [0, 0]]), [0, 0, 0])
+        assert found.bases.effective_number == 1.0
+        assert "nothing can be checked" in found.reading
 
     def test_unsure_instances_and_merged_components_are_mentioned(self):
         _, base = planted(300, 4, 3, noise=1.0, missing=0.5, seed=0)

@@ -82,7 +82,7 @@ class TestFuse:
         counted(partitions, "connected_components")  # the groups of base clusterings
         counted(count_tables, "check_labels")  # once for all that reads joint rows
         counted(posterior, "_count")  # the evidence
-        counted(posterior, "row_confidence")
+        counted(posterior, "judge_rows")
         fusion = fuse(clear[1], 3, random_state=0)
         fusion.summary()
         assert fusion.to_frame() is not None

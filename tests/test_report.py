@@ -181,6 +181,20 @@ class TestWhy:
             "tie between clusters 0 and 1: 2 of 4 base clusterings for each"
         )
 
+    def test_the_word_tie_follows_the_margin(self):
+        fusion = noisy(n=400, m=4, missing=0.1)
+        listed = summarize(fusion)["results"][0]["instances"]
+        ties = 0
+        for why, margin, alternative in zip(
+            listed["why"], listed["margin"], listed["alternative"], strict=True
+        ):
+            if "tie between" in why or "about as likely" in why:
+                ties += 1
+                assert 0.4499 <= margin <= 0.5501
+            elif alternative >= 0 and not why.startswith("no base"):
+                assert not 0.4501 < margin < 0.5499
+        assert ties
+
     def test_base_clusters_that_point_nowhere(self):
         assert self.why([0, 0, 2, -1, -1, -1]).startswith(
             "2 of 3 base clusterings put it with cluster 0; 1 points to no single cluster"

@@ -1,5 +1,7 @@
 """The same table under any names and in any order: base clusterings and clusters by who is in them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -34,6 +36,11 @@ class Canonical(NamedTuple):
     bases: np.ndarray  # which column of the given table each base clustering is
     clusters: np.ndarray  # which of the stacked clusters of the given table each stacked cluster is
 
+    @property
+    def numbering(self) -> Numbering:
+        """The order of bases and clusters."""
+        return Numbering(self.bases, self.clusters, self.rows.offsets)
+
 
 class Numbering(NamedTuple):
     """Base clusterings and stacked clusters in their new order: which of the given ones each is."""
@@ -41,6 +48,25 @@ class Numbering(NamedTuple):
     bases: np.ndarray
     clusters: np.ndarray
     offsets: np.ndarray  # in the new order
+
+    @classmethod
+    def as_given(cls, offsets: np.ndarray) -> Numbering:
+        """The numbers that are there."""
+        return cls(np.arange(len(offsets) - 1), np.arange(int(offsets[-1])), offsets)
+
+    def recode(self, codes: np.ndarray) -> np.ndarray:
+        """Rows of codes of the given table in the new order of bases, by the new numbers of clusters."""
+        k = np.diff(self.offsets)
+        given = np.zeros(len(k) + 1, dtype=np.intp)
+        given[1 + self.bases] = k
+        given = np.cumsum(given)
+        place = np.empty(len(self.clusters), dtype=np.intp)
+        place[self.clusters] = np.arange(len(place))
+        out = np.empty_like(codes, order="F")
+        for i, old in enumerate(self.bases):
+            numbers = place[given[old] : given[old + 1]] - self.offsets[i]
+            out[:, i] = np.append(numbers, -1)[codes[:, old]]
+        return np.ascontiguousarray(out)
 
 
 def canonical(codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> Canonical:
@@ -57,12 +83,7 @@ def canonical(codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> Can
     for column in stacked:
         np.add.at(sizes, column, counts.astype(np.uint64))
     new = number(sizes[:-1], lambda colours: member_colours(stacked, counts, colours), offsets)
-    place = np.empty(len(new.clusters), dtype=np.intp)
-    place[new.clusters] = np.arange(len(place))
-    recoded = np.empty_like(codes, order="F")
-    for i, old in enumerate(new.bases):
-        numbers = place[offsets[old] : offsets[old + 1]] - new.offsets[i]
-        recoded[:, i] = np.append(numbers, -1)[codes[:, old]]
+    recoded = new.recode(codes)
     order = np.argsort(row_keys(recoded, np.diff(new.offsets)), kind="stable")
     rows = Rows(np.ascontiguousarray(recoded[order]), new.offsets, counts[order])
     return Canonical(rows, order, new.bases, new.clusters)
@@ -113,6 +134,18 @@ def member_colours(stacked: list[np.ndarray], counts: np.ndarray, colours: np.nd
     for column in stacked:
         np.add.at(total, column, values)
     return total[:-1]
+
+
+def row_draws(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """A number between 0 and 1 for every row of canonical codes, as if drawn, that follows from its labels.
+
+    It is the same wherever the row stands, so a sample of rows that are drawn by it depends neither on their
+    order nor on the blocks they come in.
+    """
+    of_rows = np.zeros(len(codes), dtype=np.uint64)
+    for column in stack_codes(codes, offsets):
+        of_rows += _mix(column.astype(np.uint64))
+    return (_mix(of_rows) >> np.uint64(11)) / 2.0**53  # exactly, so below one
 
 
 def _mix(values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from consilience import consensus
 from consilience._errors import InputError
 from consilience._sklearn import random_source
 from consilience._warnings import warn
+from consilience.core.canonical import Numbering
 from consilience.dask.aggregate import Order, Table, canonical_order
 from consilience.dask.blocks import Blocks
 from consilience.dask.checkpoint import Checkpoint
@@ -182,10 +183,6 @@ random_state
 
 
 def _as_given(evidence: Evidence, partitions: Partitions, order: Order) -> Evidence:
-    """Evidence with base clusterings and clusters in the order of the table."""
-    place = {column: i for i, column in enumerate(order.terms.columns)}
-    return evidence._replace(
-        together=evidence.together[np.argsort(order.clusters)],
-        seen=evidence.seen[[place[column] for column in partitions.columns]],
-        offsets=partitions.offsets,
-    )
+    """Evidence that reads rows of the table, whose base clusterings and clusters are in another order."""
+    bases = np.array([partitions.columns.index(column) for column in order.terms.columns])
+    return evidence._replace(numbering=Numbering(bases, order.clusters, order.offsets))

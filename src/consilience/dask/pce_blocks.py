@@ -30,6 +30,7 @@ from consilience.consensus.pce import (
     update_rotations,
     update_weights,
 )
+from consilience.core.canonical import Numbering
 from consilience.core.discretize import (
     MAX_SWEEPS,
     SAMPLE_ROWS,
@@ -48,7 +49,7 @@ from consilience.dask.moments import STEPS, land, leap, moments
 from consilience.dask.moments import Terms as Polynomial
 from consilience.dask.places import locate, rows_of
 from consilience.diagnostics.counts import JointRows
-from consilience.diagnostics.posterior import Evidence, count_tables, dependence_of, shared_log_likelihood
+from consilience.diagnostics.posterior import Evidence, learn
 
 # Limit of steps of an embedding update, as in `consensus.pce`.
 _MAX_STEPS = 100
@@ -434,9 +435,11 @@ def close(
         sizes, together = engine.reduce("closing", census, add, states, offsets, closing)
     order = np.argsort(-sizes, kind="stable")
     closing = closing._replace(number=np.argsort(order))
-    evidence = count_tables(sizes[order], together[:, order], offsets)
-    shared, apart = engine.reduce("closing", surprise, add, states, closing, evidence)
-    return closing, evidence._replace(dependence=dependence_of(shared, apart, m))
+
+    def sums(function: Any, *given: Any) -> Any:
+        return engine.reduce("closing", labelled, add, states, closing, function, *given)
+
+    return closing, learn(sizes[order], together[:, order], Numbering.as_given(offsets), sums)
 
 
 @of_rows
@@ -446,11 +449,12 @@ def census(state: State, number: int, offsets: np.ndarray, closing: Closing) -> 
     return np.bincount(y, state.w, c), cross(state.codes, offsets, y, state.w, c)
 
 
-def surprise(state: State, number: int, closing: Closing, evidence: Evidence) -> tuple[float, float]:
-    """The two sums that the dependence of the bases follows from."""
+@of_rows
+def labelled(state: State, number: int, closing: Closing, function: Callable[..., Any], *given: Any) -> Any:
+    """What a function of rows with their final labels returns."""
     y = final_labels(state, closing)
     rows = JointRows(state.codes, state.w, y, np.arange(len(y)), len(closing.number))
-    return shared_log_likelihood(evidence, rows)
+    return function(rows, *given)
 
 
 def worst_rows(state: State, number: int, closing: Closing, n_each: int) -> Any:

@@ -19,7 +19,7 @@ from consilience.dask.aggregate import RowIndex, Terms, block_rows
 from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
 from consilience.dask.engine import Engine, fetch
 from consilience.dask.pce_blocks import Closing, final_labels
-from consilience.diagnostics.posterior import Evidence, row_confidence
+from consilience.diagnostics.posterior import Evidence, judge_rows
 from consilience.partitions import Partitions
 
 
@@ -63,7 +63,7 @@ def _from_state(state: Any, codes: np.ndarray, key: Kept, names: tuple[str, ...]
     labels = final_labels(state, key.closing)
     found = {"labels": labels, "reliability": state.v, "embedding": state.h}
     if "confidence" in names:
-        found["confidence"] = row_confidence(key.evidence, codes, labels, leave_out=True)
+        found["confidence"] = judge_rows(key.evidence, codes, labels, leave_out=True).confidence
     return found
 
 

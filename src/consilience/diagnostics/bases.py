@@ -71,8 +71,8 @@ def base_table(partitions: Partitions, labels: ArrayLike | JointRows) -> Bases:
         - ``novelty``: one minus the highest adjusted mutual information with another base.
         - ``silent``: whether it says nothing, by having one cluster or a cluster for every instance.
         - ``effective_number``: :math:`m^2 / \sum_{jj'} \mathrm{AMI}_{jj'}` over the bases that are not
-          silent: m if they are independent, 1 if all are the same. Two bases that never saw the same
-          instance count like an average pair.
+          silent: m if they are independent, 1 if all are the same or only one speaks. Two bases that never
+          saw the same instance count like an average pair.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def _redundancy(partitions: Partitions, speaking: np.ndarray) -> tuple[np.ndarra
     novelty = np.ones(partitions.n_partitions)
     m = len(speaking)
     if m < 2:
-        return novelty, float(m)
+        return novelty, 1.0
     shared = np.maximum(pairwise_information(partitions)[np.ix_(speaking, speaking)], 0.0)
     known = ~np.isnan(shared)
     off = ~np.eye(m, dtype=bool)

@@ -1,4 +1,4 @@
-"""How much other instances support an instance in its cluster: item consensus, margin, cluster consensus."""
+"""How much other instances support an instance in its cluster: item consensus, cluster consensus."""
 
 from __future__ import annotations
 
@@ -37,29 +37,26 @@ class Support(Tabulated):
 
     item_consensus: np.ndarray = field(metadata={"per_instance": True})
     second: np.ndarray = field(metadata={"per_instance": True})
-    alternative: np.ndarray = field(metadata={"per_instance": True})
-    margin: np.ndarray = field(metadata={"per_instance": True})
     coverage: np.ndarray = field(metadata={"per_instance": True})
     clusters: ClusterConsensus
 
     def __repr__(self) -> str:
         return (
-            f"Support(mean item consensus {self.item_consensus.mean():.2f}, mean margin "
-            f"{self.margin.mean():.2f}, mean coverage {self.coverage.mean():.2f})"
+            f"Support(mean item consensus {self.item_consensus.mean():.2f}, for another cluster "
+            f"{self.second.mean():.2f}, mean coverage {self.coverage.mean():.2f})"
         )
 
 
 class Scores(NamedTuple):
-    """Per row: support for the own cluster, for the best other one, and which that is."""
+    """Per row: support for the own cluster and for the best other one."""
 
     own: np.ndarray
     second: np.ndarray
-    alternative: np.ndarray
     sums: np.ndarray  # over the rows of each consensus cluster, the weighted support for each cluster
 
 
 def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
-    r"""Item consensus, margin and coverage of every instance, and the consensus of every cluster.
+    r"""Item consensus and coverage of every instance, and the consensus of every cluster.
 
     .. math:: s_{ic} = \frac{\sum_j T'(l_{ij}, c)}{\sum_j N'_{jc}}
 
@@ -81,12 +78,13 @@ def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
     support : Support
         - ``item_consensus``: :math:`s_{iz}`, support for the own cluster; 0 without any other member that a
           common base saw.
-        - ``second``, ``alternative``: the highest support for another cluster, and which; -1 for none.
-        - ``margin``: own / (own + second), between 0 and 1; 0.5 is a tie, also when both are zero.
+        - ``second``: the highest support for another cluster.
         - ``coverage``: share of the bases that saw the instance.
         - ``clusters``: a `ClusterConsensus`.
 
-        All but the coverage are 0 for an unassigned instance.
+        All but the coverage are 0 for an unassigned instance. Support says how tight a cluster is around the
+        instance: a loose cluster has little even for members that are surely its own. Whether another cluster
+        is more likely, the margin of `diagnose` tells.
 
     References
     ----------
@@ -100,22 +98,17 @@ def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
     >>> found = support(base, [0, 0, 0, 1, 1])
     >>> found.item_consensus
     array([0.75, 0.75, 0.5 , 1.  , 1.  ])
-    >>> found.margin.round(2)
-    array([1.  , 1.  , 0.5 , 0.86, 0.86])
+    >>> found.second.round(2)
+    array([0.  , 0.  , 0.5 , 0.17, 0.17])
     """
     rows = joint_rows(partitions, labels)
     found = score_rows(rows, partitions.offsets)
-    both = found.own + found.second
-    margin = np.divide(found.own, both, out=np.full_like(both, 0.5), where=both > 0)
-    margin[rows.labels < 0] = 0.0
     clustered = rows.labels >= 0
     size = np.bincount(rows.labels[clustered], rows.counts[clustered], rows.n_clusters).astype(np.int64)
     coverage = (rows.codes >= 0).sum(axis=1) / rows.codes.shape[1]
     return Support(
         item_consensus=found.own[rows.inverse],
         second=found.second[rows.inverse],
-        alternative=found.alternative[rows.inverse],
-        margin=margin[rows.inverse],
         coverage=coverage[rows.inverse],
         clusters=_clusters(found.sums, size),
     )
@@ -133,8 +126,8 @@ def score_rows(rows: JointRows, offsets: np.ndarray) -> Scores:
         return _score(part, offsets, together, seen)
 
     parts = list(map_blocks(one, len(rows.codes)))
-    own, second, alternative = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    return Scores(own, second, alternative, total(part.sums for part in parts))
+    own, second = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return Scores(own, second, total(part.sums for part in parts))
 
 
 def _score(rows: JointRows, offsets: np.ndarray, together: np.ndarray, seen: np.ndarray) -> Scores:
@@ -144,10 +137,7 @@ def _score(rows: JointRows, offsets: np.ndarray, together: np.ndarray, seen: np.
     sums = np.column_stack([np.bincount(z, column, rows.n_clusters) for column in weighted])
     own = s[place, z]
     s[place, z] = -1.0
-    alternative = s.argmax(axis=1)
-    second = np.maximum(s[place, alternative], 0.0)
-    alternative[(second == 0.0) | (rows.labels < 0)] = -1
-    return Scores(own, second, alternative, sums)
+    return Scores(own, np.maximum(s.max(axis=1), 0.0), sums)
 
 
 def support_of_rows(

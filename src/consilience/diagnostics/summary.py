@@ -19,7 +19,7 @@ from consilience.diagnostics.links import (
     missing_not_at_random,
 )
 from consilience.diagnostics.neighbours import ClusterConsensus, support
-from consilience.diagnostics.posterior import confidence, gather_evidence
+from consilience.diagnostics.posterior import gather_evidence, judge
 from consilience.partitions import Partitions
 
 # Rules of thumb, not tests: from where on a sentence is worth the reader's time.
@@ -30,6 +30,7 @@ _NEVER_TOGETHER = 0.5
 _REPEATING = 0.5
 _UNSURE = 0.5
 _UNSURE_SHARE = 0.1
+_FEW_OPINIONS = 2.0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -64,6 +65,37 @@ class Diagnostics(Tabulated):
         """Of all instances."""
         return float(np.average(self.confidence, weights=self.counts))
 
+    @property
+    def ranks_only(self) -> bool:
+        """Whether the base clusterings agree so much that they count like fewer than two.
+
+        They are then all good, or they repeat each other, which labels cannot tell apart: confidence ranks
+        instances and is no chance of being right.
+        """
+        return self.bases.effective_number < _FEW_OPINIONS
+
+    @property
+    def reading(self) -> str:
+        """One sentence that says how to read the confidence of this table."""
+        speaking = int((~self.bases.silent).sum())
+        if speaking < 2:
+            return (
+                "Only one base clustering says anything: nothing can be checked, and confidence is no chance "
+                "of being right."
+            )
+        if not self.ranks_only:
+            return (
+                "A confidence of .9 is right nine times in ten if the base clusterings err independently; if "
+                "they do not, it ranks instances."
+            )
+        ranks = "ranks instances and is no chance of being right, unless you know that they err independently"
+        if speaking == 2:
+            return (
+                "Where the two base clusterings contradict each other confidence is about one half; "
+                f"elsewhere it {ranks}."
+            )
+        return f"The base clusterings repeat each other or are all good: confidence {ranks}."
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values. Of the arrays per instance: mean and deciles."""
         tenths = np.linspace(0, 1, 11)
@@ -72,7 +104,8 @@ class Diagnostics(Tabulated):
             for name in ("confidence", "margin", "item_consensus", "coverage")
             for values in [np.repeat(getattr(self, name), self.counts)]
         }
-        return {**super().as_dict(), **described}
+        read = {"ranks_only": self.ranks_only, "reading": self.reading}
+        return {**super().as_dict(), **described, **read}
 
 
 def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnostics:
@@ -102,7 +135,7 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
     rows = joint_rows(partitions, labels)
     evidence = gather_evidence(partitions, rows)
     found = support(partitions, rows)
-    sure = confidence(partitions, rows, evidence=evidence)
+    judged = judge(partitions, rows, evidence=evidence)
     clusters, bases = found.clusters, base_table(partitions, rows)
     links, missing = identifiability(partitions), missing_not_at_random(partitions, rows)
     sentences = [
@@ -110,7 +143,7 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
         *_missing_warnings(missing),
         *_base_warnings(bases, evidence.dependence),
         *_cluster_warnings(clusters),
-        *_instance_warnings(sure, rows.labels[rows.inverse], partitions.counts),
+        *_instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
     ]
     return Diagnostics(
         n_instances=partitions.n_instances,
@@ -119,10 +152,10 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
         missing_share=partitions.missing_share,
         dependence=evidence.dependence,
         counts=partitions.counts,
-        confidence=sure,
-        margin=found.margin,
+        confidence=judged.confidence,
+        margin=judged.margin,
         item_consensus=found.item_consensus,
-        alternative=found.alternative,
+        alternative=judged.alternative,
         coverage=found.coverage,
         clusters=clusters,
         bases=bases,

@@ -104,12 +104,12 @@ class Fusion:
 
     @property
     def confidence(self) -> np.ndarray:
-        """Per instance, the estimated probability that its label is right; 0 for an unassigned one."""
+        """Per instance, how sure its label is, 0 to 1: see ``diagnostics.reading`` for how to read it."""
         return self.diagnostics.confidence
 
     @property
     def margin(self) -> np.ndarray:
-        """Per instance, support for its cluster over support for that and the next best; .5 is a tie."""
+        """Per instance, the chance of its cluster over that and the chance of the next best; .5 is a tie."""
         return self.diagnostics.margin
 
     @property
@@ -242,7 +242,7 @@ class Fusion:
     def to_frame(self) -> Any:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
 
-        ``alternative`` is the cluster that an instance supports next, -1 if there is none. A frame of the
+        ``alternative`` is the next best cluster for an instance, -1 if there is none. A frame of the
         kind that was given; a pandas frame where the labels came as an array.
         """
         found = self.diagnostics
@@ -276,7 +276,7 @@ class Fusion:
         lines.append(
             f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5. "
             f"Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
-            "same)."
+            f"same). {found.reading}"
         )
         lines += ["", "cluster  instances  confidence  consensus  with next"]
         for c, size, mean, own, between, nearest in self._clusters():
@@ -335,7 +335,7 @@ class Fusion:
         return (
             f"<div><p><b>{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')}"
             f"</b> from {counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of "
-            f"the labels missing. Mean confidence {found.mean_confidence:.2f}.</p>"
+            f"the labels missing. Mean confidence {found.mean_confidence:.2f}. {escape(found.reading)}</p>"
             f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>"
             f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{bases}</div>"
             + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")

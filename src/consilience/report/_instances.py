@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience.diagnostics.counts import JointRows, label_counts, to_plain
+from consilience.diagnostics.posterior import is_tie
 from consilience.fusion import Fusion
 
 # What a base clustering says about an instance, besides the number of a consensus cluster.
@@ -17,9 +18,7 @@ _ALIKE = 10
 _SAMPLED = 0.25
 # A picture of single votes is readable up to this many base clusterings.
 _MOST_VOTES = 24
-# Margins this near to a half are called a tie.
-_TIE = 0.01
-# A tie of more clusters than this is not spelt out.
+# More clusters than this with as many votes are not spelt out.
 _NAMED = 3
 # JavaScript holds integers exactly up to here.
 _EXACT_INTEGER = 2**53
@@ -145,18 +144,29 @@ def _why(own: int, alternative: int, margin: float, votes: np.ndarray) -> str:
         return "the method left it unassigned"
     clusters, counts = np.unique(seen[seen >= 0], return_counts=True)
     tally = dict(zip(clusters.tolist(), counts.tolist(), strict=True))
-    text = _verdict(own, tally, len(seen))
+    tie = alternative >= 0 and is_tie(margin)
+    text = _verdict(own, tally, len(seen), tie)
     undecided = len(seen) - sum(tally.values())
     if tally and undecided:
         text += f"; {undecided} point{'s' * (undecided == 1)} to no single cluster"
+    return text + _weighed(own, alternative, margin, tally, tie)
+
+
+def _weighed(own: int, alternative: int, margin: float, tally: dict[int, int], tie: bool) -> str:
+    """What the margin says where counting votes says something else: good base clusterings weigh more."""
     leads = tally.get(own, 0) == max(tally.values(), default=0)
-    if leads and alternative >= 0 and margin < 0.5 + _TIE:
-        degree = ("more", "than") if margin < 0.5 - _TIE else ("as much", "as")
-        text += f"; it agrees {degree[0]} with cluster {alternative} {degree[1]} with its own"
-    return text
+    leads_alone = leads and sum(votes == tally.get(own, 0) for votes in tally.values()) <= 1
+    if tie:
+        as_likely = f"; cluster {alternative} is about as likely"
+        return as_likely if leads_alone or not leads else ""
+    if leads and alternative >= 0 and margin < 0.5:
+        return f"; cluster {alternative} is more likely all the same"
+    if tally and not leads and margin > 0.5:
+        return f"; cluster {own} is more likely all the same"
+    return ""
 
 
-def _verdict(own: int, tally: dict[int, int], n_seen: int) -> str:
+def _verdict(own: int, tally: dict[int, int], n_seen: int, tie: bool) -> str:
     """Who has most votes, and how many the own cluster or the runner-up has."""
     if n_seen == 1:
         told = f"which puts it with cluster {next(iter(tally))}" if tally else "and that one cannot tell"
@@ -169,8 +179,11 @@ def _verdict(own: int, tally: dict[int, int], n_seen: int) -> str:
     most = max(tally.values())
     leaders = sorted((c for c in tally if tally[c] == most), key=lambda c: (c != own, c))
     if len(leaders) > 1:
-        tied = f"clusters {_joined(leaders)}" if len(leaders) <= _NAMED else f"{len(leaders)} clusters"
-        text = f"tie between {tied}: {most} of {n_seen} base clusterings for each"
+        first = f"clusters {_joined(leaders)}" if len(leaders) <= _NAMED else f"{len(leaders)} clusters"
+        if tie and own in leaders:
+            text = f"tie between {first}: {most} of {n_seen} base clusterings for each"
+        else:
+            text = f"{most} of {n_seen} base clusterings for each of {first}"
     else:
         text = f"{most} of {n_seen} base clusterings put{'s' * (most == 1)} it with cluster {leaders[0]}"
     if own not in leaders:

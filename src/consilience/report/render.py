@@ -77,6 +77,8 @@ _FORM: dict[str, Any] = {
             "n_unassigned": int,
             "confidence": _NUMBER,
             "unsure": _NUMBER,
+            "ranks_only": bool,
+            "reading": str,
             "effective_number": _NUMBER,
             "dependence": _NUMBER,
             "agreement": _NUMBER,

@@ -294,6 +294,8 @@ def _result(
         "n_unassigned": int((~assigned).sum()),
         "confidence": float(found.confidence[assigned].mean()),
         "unsure": float((found.confidence[assigned] < 0.5).mean()),
+        "ranks_only": found.ranks_only,
+        "reading": found.reading,
         "effective_number": found.bases.effective_number,
         "dependence": found.dependence,
         "agreement": float(found.bases.agreement.mean()),

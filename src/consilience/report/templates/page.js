@@ -68,9 +68,9 @@ const COLUMNS = [
   ["why", "text", "Why"],
 ];
 const HINTS = {
-  margin: "Item consensus for its own cluster against the next best one; 0.5 is a tie",
+  margin: "The chance of its own cluster over that and the chance of the next best one; 0.45 to 0.55 is a tie",
   coverage: "Share of the base clusterings that saw it",
-  alternative: "The cluster it supports next",
+  alternative: "The next best cluster",
   why: "Squares: where each base clustering puts it; hatched: no single cluster; empty: not seen",
 };
 
