@@ -1,6 +1,6 @@
 """Diffused linkage: similarity of label rows through all clusters that overlap with theirs, and its tree.
 
-`consilience.consensus.dal` merges by it; `consilience.diagnostics.counting` asks it how many clusters there are.
+`consilience.consensus.dal` merges by it; `consilience.diagnostics.hierarchy` judges its cuts.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
-from consilience.core.canonical import Rows
+from consilience.core.canonical import Rows, evenly
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic, scatter
 
@@ -111,18 +111,12 @@ def link_micro_clusters(
 
 
 def draw(kernel: Kernel, most: int, start: float = 0.5) -> tuple[np.ndarray, Kernel]:
-    """The kernel on rows of instances at equal distances, each standing for those drawn with it; and which.
-
-    All rows where there are no more than `most`. `start`, from 0 to 1, moves the first instance.
-    """
+    """Which rows `evenly` draws, and the kernel on these."""
     rows = kernel.rows
-    if len(rows.codes) <= most:
-        return np.arange(len(rows.codes)), kernel
-    reach = np.cumsum(rows.weights)
-    spots = (start + np.arange(most)) / most * reach[-1]
-    places, counts = np.unique(np.searchsorted(reach, spots, side="right"), return_counts=True)
-    part = Rows(rows.codes[places], rows.offsets, counts)
-    return places, kernel._replace(rows=part, norms=kernel.norms[places])
+    places, counts = evenly(rows.counts, most, start)
+    return places, kernel._replace(
+        rows=Rows(rows.codes[places], rows.offsets, counts), norms=kernel.norms[places]
+    )
 
 
 def relocate(kernel: Kernel, labels: np.ndarray, n_clusters: int, max_iter: int) -> tuple[np.ndarray, int]:
