@@ -164,7 +164,7 @@ def outcome(half, name, base, y, *, missing):
     before, count = old_and_new(base)
     truth, now = len(np.unique(y)), count.n_clusters
     labels = {k: DAL(k, random_state=0).fit_predict(known) for k in {before, now, truth}}
-    nmi = {k: normalized_mutual_info_score(y, found) for k, found in labels.items()}
+    nmi = {k: normalized_mutual_info_score(y, found, normalization="sqrt") for k, found in labels.items()}
     ari = {k: adjusted_rand_score(y, found) for k, found in labels.items()}
     return Outcome(
         half, name.split("_", 1)[1], missing, truth, before, now,

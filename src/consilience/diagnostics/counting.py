@@ -162,6 +162,17 @@ class ClusterCount(Tabulated):
             out.append(f"All base clusterings have {self.bases_have} clusters.")
         return tuple(out)
 
+    def summary(self) -> str:
+        """The `sentences`, and a table of the candidates."""
+        lines = [*self.sentences]
+        if self.rule != "chance":
+            lines += ["", "clusters            modularity  halves agree  smallest cluster  found by"]
+            for c in self.candidates:
+                numbers = f"{c.modularity:10.2f}  {c.stability:12.2f}  {c.smallest:16.1%}"
+                by = " and ".join(c.found_by)
+                lines.append(f"{c.n_clusters:8d}  {c.role:8s}  {numbers}  {by}".replace("nan", "  -"))
+        return "\n".join(lines)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, with the `sentences`."""
         return {**super().as_dict(), "sentences": list(self.sentences)}
