@@ -169,7 +169,7 @@ class ClusterCount(Tabulated):
             lines += ["", "clusters            modularity  halves agree  smallest cluster  found by"]
             for c in self.candidates:
                 numbers = f"{c.modularity:10.2f}  {c.stability:12.2f}  {c.smallest:16.1%}"
-                by = " and ".join(c.found_by)
+                by = ", ".join(c.found_by)
                 lines.append(f"{c.n_clusters:8d}  {c.role:8s}  {numbers}  {by}".replace("nan", "  -"))
         return "\n".join(lines)
 
