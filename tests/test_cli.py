@@ -462,6 +462,13 @@ class TestBlocks:
         assert run(["fuse", "parts", "--id", "id", "-k", "2", "--engine", "blocks", "-o", "merged"]) == 0
         assert pq.read_table("merged")["label"].to_pylist() == [1, 0, 0, 1, 0, 0]
 
+    @pytest.mark.usefixtures("folder")
+    def test_a_folder_beyond_memory_says_how_the_number_of_clusters_was_found(self, here, capfd):
+        assert run(["fuse", "parts", "--id", "id", "--engine", "blocks", "-o", "merged"]) == 0
+        out = said(capfd)
+        assert "this is not a count of classes." in out.err
+        assert "3 clusters of 300 instances" in out.err
+
     @pytest.mark.parametrize("engine", ["blocks", "dask"])
     def test_a_folder_beyond_memory_gives_the_labels_of_fuse(self, here, folder, capfd, engine):
         options = ["--id", "id", "-k", "3", "--seed", "3", "--engine", engine, "-o", "merged"]
@@ -527,12 +534,23 @@ class TestOtherCommands:
             (m, k) for m in ("DAL", "PCE") for k in (2, 3)
         }
         assert all(0 <= row["agreement"] <= 1 for row in rows)
+        assert [row["rank"] for row in rows] == [1, 2, 1, 2]
         assert (
             run(["compare", "people.csv", "--id", "who", "-k", "2", "-m", "DAL", "--report", "page.html"])
             == 0
         )
         assert said(capfd).out.splitlines()[0].split("\t")[:3] == ["method", "clusters", "agreement"]
         assert "<html" in (here / "page.html").read_text()
+
+    def test_compare_says_which_number_of_clusters_comes_first(self, here, capfd):
+        assert (
+            run(["compare", "people.csv", "--id", "who", "-k", "2,4", "-m", "DAL", "--resamples", "0"]) == 0
+        )
+        out = said(capfd)
+        assert "clusters first" in out.err
+        assert "within a number of clusters only" in out.err
+        first = out.out.splitlines()[1].split("\t")[1]
+        assert f"{first} clusters first" in out.err
 
     def test_methods_are_all_there_with_cost_and_paper(self, capfd):
         found = {method.name: method for method in catalogue()}

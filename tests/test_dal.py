@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import DAL, datasets
-from consilience.consensus.dal import _diffuse, _similarity, significant_cut
 from consilience.core.certainty import certainty
+from consilience.core.diffusion import diffuse, significant_cut, similarity
 from consilience.core.linkage import average_linkage
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -29,7 +29,7 @@ def noisy(seed, n=45, m=6, missing=0.3):
 def test_similarity_is_the_diffusion_kernel(missing):
     _, base = noisy(3, missing=missing)
     rows, inverse = distinct_rows(base)
-    s = _similarity(_diffuse(rows, certainty(rows, 0.4)))
+    s = similarity(diffuse(rows, certainty(rows, 0.4)))
     assert_allclose(s[np.ix_(inverse, inverse)], oracle.similarity(base, 0.4), atol=1e-12)
 
 

@@ -300,6 +300,10 @@ def test_fuse_parquet_gives_the_labels_of_fuse(tmp_path, n, noise, n_clusters):
     assert_allclose(out["confidence"], reference.confidence, atol=1e-6)
     assert (done.method, done.path) == (reference.method, "distinct rows")
     assert_array_equal(done.sizes, np.bincount(reference.labels[reference.labels >= 0]))
+    if n_clusters == "auto":  # found from counted rows as from all
+        assert json.dumps(done.cluster_count.as_dict()) == json.dumps(reference.cluster_count.as_dict())
+    else:
+        assert done.cluster_count is None
     assert all(0 < step[1] <= step[2] for step in steps)
     assert {"reading", "writing"} <= {step[0] for step in steps}
 

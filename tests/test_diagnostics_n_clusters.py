@@ -115,6 +115,97 @@ class TestChoice:
         assert again.n_clusters == 4
 
 
+def mixed(seed, centers=5, n=300):
+    """k-means of 2 to 20 clusters on overlapping blobs: no gap stands out."""
+    X, _ = make_blobs(n, centers=centers, n_features=4, cluster_std=4.0, random_state=seed)
+    return base_partitions(X, (2, 20), 10, random_state=seed)
+
+
+def cloud(seed):
+    X = np.random.default_rng(seed).standard_normal((300, 6))
+    return base_partitions(X, (2, 20), 10, random_state=seed)
+
+
+class TestModularity:
+    def test_decides_where_no_gap_stands_out(self):
+        for seed in range(3):
+            found = choose_n_clusters(Partitions.of(mixed(seed)), random_state=0)
+            curve = found.curve
+            assert (found.rule, found.reliable) == ("modularity", False)
+            assert found.n_clusters == np.nanargmax(curve.modularity) + 1
+            good = curve.k[curve.modularity >= 0.95 * np.nanmax(curve.modularity)]
+            assert (found.low, found.high) == (good[0], good[-1])
+            assert found.low <= found.n_clusters <= found.high
+            best = curve.score[1:].max()
+            others = curve.score[1:][np.abs(curve.k[1:] - (2 + curve.score[1:].argmax())) > 1]
+            assert best < 3 * others.max()
+
+    def test_does_not_decide_where_one_does(self):
+        base = planted(300, 12, 4, noise=0.1, missing=0.1, seed=0)[1]
+        found = choose_n_clusters(Partitions.of(base), random_state=0)
+        assert (found.rule, found.n_clusters, found.bases_have) == ("spectrum", 4, 4)
+        assert found.repeatable
+        assert not found.may_be_one_cloud
+
+    def test_candidates_are_what_each_rule_found(self):
+        found = choose_n_clusters(Partitions.of(mixed(1)), random_state=0)
+        curve = found.curve
+        expected = {
+            "walk": 2 + np.nanargmax(curve.walk[1:]),
+            "modularity": 2 + np.nanargmax(curve.modularity[1:]),
+            "spectrum": 2 + curve.score[1 : found.n_significant].argmax(),
+        }
+        assert {name: c.n_clusters for c in found.candidates for name in c.found_by} == expected
+        ks = [c.n_clusters for c in found.candidates]
+        assert ks == sorted(set(ks))
+        for c in found.candidates:
+            sign = np.sign(c.n_clusters - found.n_clusters)
+            assert c.role == {-1: "coarse", 0: "chosen", 1: "fine"}[sign]
+            place = c.n_clusters - 1
+            assert c.modularity == curve.modularity[place]
+            assert c.stability == curve.stability[place]
+            assert c.smallest == curve.smallest[place]
+
+    def test_one_cloud_is_flagged_and_clusters_are_not(self):
+        flags = [choose_n_clusters(Partitions.of(cloud(seed)), random_state=0) for seed in range(6)]
+        assert sum(found.may_be_one_cloud for found in flags) >= 5
+        assert all(found.n_clusters > 1 for found in flags)  # said, not decided
+        assert any("one cloud" in sentence for sentence in flags[0].warnings)
+        for seed in range(6):
+            base = planted(300, 10, 5, noise=0.3, missing=0.3, seed=seed)[1]
+            assert not choose_n_clusters(Partitions.of(base), random_state=0).may_be_one_cloud
+
+    def test_names_order_and_counts_change_no_bit(self):
+        rng = np.random.default_rng(5)
+        for base in (mixed(2, n=200), planted(200, 8, 4, noise=0.3, missing=0.3, seed=0)[1]):
+            base = np.repeat(base, rng.integers(1, 4, 200), axis=0)
+            shuffled = np.where(base >= 0, 99 - base, -1)[rng.permutation(len(base))][
+                :, rng.permutation(base.shape[1])
+            ]
+            tables = [Partitions.of(base), Partitions.of(shuffled), Partitions.of(base).distinct]
+            found = [choose_n_clusters(table, random_state=0).as_dict() for table in tables]
+            assert json.dumps(found[0]) == json.dumps(found[1]) == json.dumps(found[2])
+
+    def test_too_many_base_clusters_leave_it_to_the_spectrum(self, monkeypatch):
+        table = Partitions.of(mixed(0))
+        whole = choose_n_clusters(table, random_state=0)
+        monkeypatch.setattr(counting, "_MAX_LINKED", 10)
+        found = choose_n_clusters(table, random_state=0)
+        assert (found.rule, found.reliable, found.repeatable) == ("spectrum", False, False)
+        assert found.n_clusters == next(c for c in whole.candidates if "spectrum" in c.found_by).n_clusters
+        assert np.isnan(found.curve.modularity).all()
+        assert "the gap is largest" in found.sentences[1]
+        json.dumps(found.as_dict(), allow_nan=False)
+
+    def test_it_is_said_that_this_is_no_count_of_classes(self):
+        noise = noise_alone(200, (2, 3, 4, 5, 6, 3, 4), missing=0.0, seed=0)
+        for base in (mixed(0), noise, planted(200, 8, 4, noise=0.3, missing=0.3, seed=0)[1]):
+            found = choose_n_clusters(Partitions.of(base), random_state=0)
+            assert "this is not a count of classes." in found.sentences[0]
+            assert found.as_dict()["sentences"] == list(found.sentences)
+        assert "about" in choose_n_clusters(Partitions.of(mixed(0)), random_state=0).sentences[0]
+
+
 class TestUnimodalReference:
     def test_sees_that_k_means_cuts_one_cloud(self):
         wrong, right = [], []

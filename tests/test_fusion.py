@@ -207,6 +207,9 @@ class TestFuse:
         assert fusion.n_clusters == fusion.cluster_count.n_clusters == 4
         assert adjusted_rand_score(truth, fusion.labels) > 0.9
         assert "The number of clusters was found." in fusion.summary()
+        assert fusion.cluster_count.summary() in fusion.summary()
+        assert "this is not a count of classes." in fusion.summary()
+        assert "this is not a count of classes." in fusion._repr_html_()
 
     def test_an_unreliable_number_of_clusters_warns(self):
         base = np.random.default_rng(0).integers(0, 5, (80, 3))
@@ -529,6 +532,41 @@ class TestCompare:
         assert set(found.fusions) == {"DAL, k = 2", "DAL, k = 3", "DAL, k = 4"}
         assert all(np.isnan(row.stability) for row in found.rows)
 
+    def test_numbers_of_clusters_are_not_ranked_by_agreement(self, clear):
+        _, base = clear
+        found = compare(base, [2, 8, 3, 5], methods=["LWGP", "DAL"], n_resamples=0, random_state=0)
+        assert found.n_clusters == found.cluster_count.n_clusters == 3
+        assert [row.n_clusters for row in found.rows] == [3, 3, 2, 2, 5, 5, 8, 8]
+        assert [row.rank for row in found.rows] == [1, 2] * 4
+        for first, second in zip(found.rows[::2], found.rows[1::2], strict=True):
+            assert first.agreement >= second.agreement
+        assert next(iter(found.fusions)).endswith(", k = 3")
+        assert found.reason.startswith("3 clusters first. The labels support 3 clusters")
+        assert "within a number of clusters only" in repr(found)
+
+    def test_of_other_numbers_the_one_of_highest_modularity_comes_first(self, clear):
+        _, base = clear
+        found = compare(base, [12, 4, 8], methods=["DAL"], n_resamples=0, random_state=0)
+        modularity = found.cluster_count.curve.modularity
+        assert (
+            found.n_clusters == found.rows[0].n_clusters == max([12, 4, 8], key=lambda k: modularity[k - 1])
+        )
+        assert "of the numbers compared it has the highest modularity" in found.reason
+
+    def test_one_number_of_clusters_is_taken_as_it_is(self, clear):
+        _, base = clear
+        given = compare(base, 4, methods=["DAL"], n_resamples=0, random_state=0)
+        assert (given.n_clusters, given.cluster_count) == (4, None)
+        assert given.reason.startswith("4 clusters, as was asked for.")
+        found = compare(base, "auto", methods=["DAL"], n_resamples=0, random_state=0)
+        assert (found.n_clusters, len(found.rows)) == (3, 1)
+        assert "not a count of classes" in found.reason
+
+    def test_a_number_that_is_given_and_found_is_compared_once(self, clear):
+        _, base = clear
+        found = compare(base, [3, "auto", 3], methods=["DAL"], n_resamples=0, random_state=0)
+        assert [row.n_clusters for row in found.rows] == [3]
+
     def test_a_method_that_fails_does_not_stop_the_others(self, clear):
         class Broken(consilience.DAL):
             def fit(self, X, y=None):
@@ -538,6 +576,7 @@ class TestCompare:
         found = compare(base, 3, methods=[Broken(), "DAL"], n_resamples=1, random_state=0)
         assert [row.method for row in found.rows] == ["DAL", "Broken"]
         assert found.rows[1].error == "this one refuses. Hint: none"
+        assert [row.rank for row in found.rows] == [1, 0]
         assert list(found.fusions) == ["DAL"]
         assert "this one refuses" in repr(found)
 

@@ -319,9 +319,10 @@ class TestNumbersOfClusters:
     def test_count_against_chance(self, fusion):
         count = choose_n_clusters(fusion.partitions, random_state=0)
         for result in (count, of_labels(fusion.labels, fusion.partitions, cluster_count=count)):
-            curve, null, chosen = plot_count(result).lines
+            curve, null, modularity, chosen = plot_count(result).lines
             assert_allclose(curve.get_xydata(), np.column_stack([count.curve.k, count.curve.eigenvalue]))
             assert_allclose(null.get_ydata(), count.curve.null)
+            assert_allclose(modularity.get_ydata(), count.curve.modularity)
             assert chosen.get_xdata()[0] == count.n_clusters
         with pytest.raises(ValueError, match=r'Hint: fuse\(labels, "auto"\)'):
             plot_count(fusion)

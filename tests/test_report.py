@@ -17,6 +17,7 @@ import pytest
 
 import consilience
 from consilience import DAL, Fusion, Partitions, compare, fuse, fuse_views
+from consilience.generate import base_partitions
 from consilience.report import FORMAT, render, summarize, write_report
 from consilience.report._instances import UNDECIDED, UNSEEN
 from tests.planted import planted
@@ -491,6 +492,27 @@ class TestPage:
         page = render(made)
         assert "It was found: 4 clusters, reliably." in page
         assert 'data-chart="count"' in page
+        assert "this is not a count of classes." in page
+
+    @pytest.mark.filterwarnings("ignore:.*not reliably")
+    def test_a_number_that_is_guessed_says_what_speaks_for_it(self):
+        X = np.random.default_rng(0).standard_normal((200, 6))
+        fusion = fuse(base_partitions(X, (2, 14), 10, random_state=0), "auto", method="DAL", random_state=0)
+        count = fusion.cluster_count
+        assert (count.rule, count.may_be_one_cloud) == ("modularity", True)
+        made = json.loads(json.dumps(summarize(fusion), allow_nan=False))
+        kept = made["results"][0]["count"]
+        assert (kept["low"], kept["high"]) == (count.low, count.high)
+        assert [c["n_clusters"] for c in kept["candidates"]] == [c.n_clusters for c in count.candidates]
+        page = render(made)
+        assert f"The labels support about {count.n_clusters} clusters ({count.low} to " in page
+        assert "It may be one cloud" in page
+        for c in count.candidates:
+            assert (
+                f"{c.n_clusters}</th><td>{'<strong>chosen</strong>' if c.role == 'chosen' else c.role}"
+                in page
+            )
+        assert Outline(page).open == []
 
     def test_complete_tables_say_so(self):
         page = render(summarize(given([0, 0, 1], [[0, 0], [0, 0], [1, 1]])))
@@ -629,6 +651,18 @@ def test_a_comparison_brings_stability_and_seconds():
         del entry["compared"]  # as in a summary that was kept by an earlier version
     assert "Stability" not in render(made)
     assert Outline(page).open == []
+
+
+def test_a_comparison_opens_on_the_number_that_the_labels_support():
+    _, base = planted(80, 5, 3, noise=0.1, missing=0.2, seed=3)
+    found = compare(base, [2, 3, 6], methods=["DAL", "PCE"], n_resamples=0, random_state=0)
+    made = summarize(found)
+    assert made["results"][0]["n_clusters"] == found.n_clusters == 3
+    assert [entry["count"] is not None for entry in made["results"]] == [True] * 2 + [False] * 4
+    page = render(made)
+    assert found.reason in page
+    del made["choice"]  # as in a summary that was kept by an earlier version
+    assert "within a number of clusters only" not in render(made)
 
 
 def test_the_documentation_runs(tmp_path, monkeypatch):

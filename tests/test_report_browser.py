@@ -150,6 +150,10 @@ class TestOpen:
         fusion = fuse(base, "auto", method="DAL", random_state=0)
         with opened(browser, write_report(fusion, tmp_path / "page.html")) as page:
             assert page.locator("figure[data-chart=count] path").count() == 2
+            chart = page.locator("figure[data-chart=modularity]")
+            assert chart.locator("path").count() == 2
+            chart.locator("circle").last.hover()
+            assert "modularity 0." in page.locator("#tip").inner_text()
 
     @pytest.mark.parametrize(
         ("labels", "base"),

@@ -73,3 +73,15 @@ def assign(s, groups, max_iter=30):
             break
         labels = new
     return labels
+
+
+def modularity(s, labels):
+    """Similarity inside clusters, of all pairs of different instances, minus what sizes let one expect."""
+    inside, total, degree = 0.0, 0.0, dict.fromkeys(labels.tolist(), 0.0)
+    for i in range(len(s)):
+        for j in range(len(s)):
+            if i != j:
+                total += s[i, j]
+                inside += s[i, j] * (labels[i] == labels[j])
+                degree[int(labels[i])] += s[i, j]
+    return inside / total - sum((d / total) ** 2 for d in degree.values())

@@ -278,7 +278,9 @@ def compare(
     """Run several methods on one table and show how good they are without any true classes.
 
     Agreement is the mean NMI with the base clusterings, stability the likeness of answers from parts of
-    them, confidence its mean over instances. The page lets you toggle between the answers.
+    them, confidence its mean over instances. Agreement favours more clusters, so methods are ranked by it
+    within a number of clusters, and the number that the labels support comes first. The page lets you
+    toggle between the answers.
 
     Example: `consilience compare banks.csv --id customer -k 3-6 -m DAL,PCE,LWGP --report page.html`
     """
@@ -309,6 +311,7 @@ def compare(
         print(json.dumps(rows, indent=1))
     else:
         _show_comparison(found)
+    _talk(found.reason, quiet)
 
 
 @app.command()
@@ -636,10 +639,10 @@ def _require_an_answer(found: Comparison) -> None:
 def _show_comparison(found: Comparison) -> None:
     rows = []
     for row in found.rows:
-        numbers = [f"{value:.3f}" for value in (row.agreement, row.stability, row.confidence)]
-        cells = [row.error, "", "", ""] if row.error else [*numbers, f"{row.seconds:.2f}"]
-        rows.append([row.method, str(row.n_clusters), *cells])
-    _show(["method", "clusters", "agreement", "stability", "confidence", "seconds"], rows)
+        agreement, stable, sure = (f"{each:.3f}" for each in (row.agreement, row.stability, row.confidence))
+        cells = [agreement, str(row.rank), stable, sure, f"{row.seconds:.2f}"]
+        rows.append([row.method, str(row.n_clusters), *([row.error, "", "", "", ""] if row.error else cells)])
+    _show(["method", "clusters", "agreement", "rank", "stability", "confidence", "seconds"], rows)
 
 
 def _show(head: Sequence[str], rows: Sequence[Sequence[str]], *, lines: bool = False) -> None:

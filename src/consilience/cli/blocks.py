@@ -52,10 +52,11 @@ def fuse_blocks(
             random_state=seed,
             progress=told,
         )
+    count = "" if done.cluster_count is None else f"\n\n{done.cluster_count.summary()}"
     return (
         f"{done.n_clusters} clusters of {done.n_instances} instances (sizes {done.sizes.min()} to "
         f"{done.sizes.max()}), written to {done.output}\n"
-        f"Method: {done.method}. {done.reason}\nSolved by {done.path}: {done.path_reason}."
+        f"Method: {done.method}. {done.reason}\nSolved by {done.path}: {done.path_reason}.{count}"
     )
 
 

@@ -299,7 +299,8 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         if self.n_clusters == "auto":
             self.cluster_count_ = count = choose_n_clusters(known, random_state=rng)
             if not count.reliable:
-                why = " ".join(count.warnings) or "no number of clusters stands out."
+                why = " ".join(found.text for found in count.warnings)
+                why = why or "there may be more than were looked for."
                 warn(
                     f"n_clusters='auto' found {count.n_clusters} clusters, but not reliably: {why}",
                     hint="look at cluster_count_.curve, or give n_clusters.",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Real
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from consilience._errors import InputError
 from consilience._methods import About
@@ -15,19 +13,27 @@ from consilience._sklearn import Interval
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
-from consilience.core.linkage import average_linkage, cut
+from consilience.core.diffusion import (
+    MAX_ROWS,
+    MIN_SHARE,
+    THETA,
+    Kernel,
+    diffuse,
+    draw,
+    link,
+    link_micro_clusters,
+    nearest,
+    relocate,
+)
 from consilience.core.parameters import Count, Positive, parameters
-from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic, scatter
 from consilience.metrics import ensemble_agreement
 
-# The exact form keeps two dense tables of rows squared: .4 GB at the first limit, beyond which it must be
-# asked for, and 6.4 GB at the second.
-_MAX_ROWS, _MOST_ROWS = 5_000, 20_000
+# The exact form keeps two dense tables of rows squared, 6.4 GB in all at this many.
+_MOST_ROWS = 20_000
 # The scalable form links this many micro-clusters of at most so many instances, from so many starts.
 _MICRO_CLUSTERS = 600
 _SAMPLE = 10_000
 _STARTS = 3
-_UNASSIGNED = -1
 
 
 class DALResult(NamedTuple):
@@ -69,141 +75,31 @@ def dal(
     Both rows x bases x (bases + n_clusters) a sweep, and a table of all pairs of base clusters.
     """
     q = certainty(rows, theta)
-    kernel = _diffuse(rows, q)
+    kernel = diffuse(rows, q)
     if exact:
-        merges = average_linkage(_similarity(kernel), rows.weights)
-        labels = significant_cut(merges, rows.weights, n_clusters, min_share)
+        labels = link(kernel).cut(n_clusters, min_share)
     else:
         labels = _from_a_sample(kernel, n_clusters, min_share, max_iter, rng)
-    labels, n_iter = _relocate(kernel, labels, n_clusters, max_iter)
+    labels, n_iter = relocate(kernel, labels, n_clusters, max_iter)
     return DALResult(labels, q, n_iter)
 
 
-class _Kernel(NamedTuple):
-    """S in its parts."""
-
-    rows: Rows
-    table: np.ndarray  # F: observed over expected overlap of base clusters, weighted by their certainty
-    norms: np.ndarray  # per row, the square root of z^T F z
-
-
-def _diffuse(rows: Rows, q: np.ndarray) -> _Kernel:
-    codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    s = gather(codes, offsets, q[:, None])[:, 0]
-    sizes = cluster_sizes(codes, offsets, w)
-    scale = q / np.maximum(sizes, 1.0)  # a cluster without members overlaps with nothing
-    table = contingency(codes, offsets, w / s) * scale * scale[:, None]
-    return _Kernel(rows, table, np.sqrt(quadratic(codes, offsets, table)))
-
-
-def _similarity(kernel: _Kernel) -> np.ndarray:
-    (codes, offsets, _), table, norms = kernel
-    half = np.ascontiguousarray(gather(codes, offsets, table).T)
-    return gather(codes, offsets, half) / norms / norms[:, None]
-
-
-def _relocate(kernel: _Kernel, labels: np.ndarray, n_clusters: int, max_iter: int) -> tuple[np.ndarray, int]:
-    """Every row to the cluster of highest mean similarity, until none moves; and the number of sweeps."""
-    if (labels == _UNASSIGNED).any():
-        labels = np.where(labels == _UNASSIGNED, _nearest(kernel, labels, n_clusters), labels)
-    n_iter, settled = 0, False
-    while not settled and n_iter < max_iter:
-        moved = _nearest(kernel, labels, n_clusters)
-        gone = np.bincount(moved, minlength=n_clusters) == 0
-        moved = np.where(gone[labels], labels, moved)  # a cluster that would be empty keeps its rows
-        settled = np.array_equal(moved, labels)
-        labels = moved
-        n_iter += 1
-    return labels, n_iter
-
-
-def _nearest(kernel: _Kernel, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """The cluster to whose members each row is most similar on average."""
-    codes, offsets, w = kernel.rows.codes, kernel.rows.offsets, kernel.rows.weights
-    sums = kernel.table @ cross(codes, offsets, labels, w / kernel.norms, n_clusters)
-    assigned = labels != _UNASSIGNED
-    sizes = np.bincount(labels[assigned], weights=w[assigned], minlength=n_clusters)
-    return elect(codes, offsets, sums / sizes, np.zeros(n_clusters))
-
-
 def _from_a_sample(
-    kernel: _Kernel, n_clusters: int, min_share: float, max_iter: int, rng: np.random.RandomState
+    kernel: Kernel, n_clusters: int, min_share: float, max_iter: int, rng: np.random.RandomState
 ) -> np.ndarray:
     """Labels of all rows by the best of several linkages of drawn ones."""
     rows = kernel.rows
-    places, drawn = _draw(rows.weights, rng)
-    part = kernel._replace(rows=Rows(rows.codes[places], rows.offsets, drawn), norms=kernel.norms[places])
-    best, labels = -1.0, np.full(len(rows.codes), _UNASSIGNED)
-    for found in _link_micro_clusters(part, n_clusters, min_share, rng):
-        moved, _ = _relocate(part, found, n_clusters, max_iter)
+    places, part = draw(kernel, _SAMPLE, rng.random_sample() if len(rows.codes) > _SAMPLE else 0.5)
+    best, labels = -1.0, np.full(len(rows.codes), -1)
+    for tree in link_micro_clusters(part, max(_MICRO_CLUSTERS, 3 * n_clusters), _STARTS, rng):
+        moved, _ = relocate(part, tree.cut(n_clusters, min_share), n_clusters, max_iter)
         # NaN where no base clustering says anything: any start is as good.
         agreement = np.nan_to_num(ensemble_agreement(moved, part.rows))
         if agreement > best:
             best, labels[places] = agreement, moved
     weights = np.zeros(len(labels))
-    weights[places] = drawn
-    return _nearest(kernel._replace(rows=rows._replace(counts=weights)), labels, n_clusters)
-
-
-def _link_micro_clusters(
-    kernel: _Kernel, n_clusters: int, min_share: float, rng: np.random.RandomState
-) -> Iterator[np.ndarray]:
-    """Labels of the rows, from every start.
-
-    With A A^T = F the rows of B A, scaled to unit length, have S as inner products. Mean similarity of two
-    groups is then the inner product of their means, so linking the means of micro-clusters is linking their
-    members.
-    """
-    w = kernel.rows.weights
-    values, vectors = np.linalg.eigh(kernel.table)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    points = gather(kernel.rows.codes, kernel.rows.offsets, root) / kernel.norms[:, None]
-    n_micro = max(min(_MICRO_CLUSTERS, len(w)), min(3 * n_clusters, len(w)))
-    for _ in range(_STARTS):
-        model = KMeans(n_micro, init="random", n_init=1, max_iter=10, random_state=rng)
-        member = np.unique(model.fit(points, sample_weight=w).labels_, return_inverse=True)[1]
-        sizes = np.bincount(member, weights=w)
-        means = scatter(member[:, None], np.array([0, len(sizes)]), w, points) / sizes[:, None]
-        found = significant_cut(average_linkage(means @ means.T, sizes), sizes, n_clusters, min_share)
-        yield found[member]
-
-
-def _draw(w: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of instances at equal distances from a random start, and how many instances each stands for."""
-    if len(w) <= _SAMPLE:
-        return np.arange(len(w)), w
-    reach = np.cumsum(w)
-    places = (rng.random_sample() + np.arange(_SAMPLE)) / _SAMPLE * reach[-1]
-    rows, drawn = np.unique(np.searchsorted(reach, places, side="right"), return_counts=True)
-    return rows, drawn.astype(float)
-
-
-def significant_cut(merges: np.ndarray, weights: np.ndarray, n_clusters: int, min_share: float) -> np.ndarray:
-    """Labels of the coarsest cut with `n_clusters` clusters that count; -1 for rows of the others.
-
-    A cluster counts if it has `min_share` of the weight that it would have if all were equal. Where no cut
-    has exactly so many, the coarsest that has more, and its largest clusters are kept; where none has so
-    many, the cut into `n_clusters` clusters of any size.
-    """
-    n_rows = len(weights)
-    enough = max(1.0, min_share * weights.sum() / n_clusters)
-    pairs = merges[:, :2].astype(np.int64)
-    counts = np.concatenate([weights, merges[:, 3]]) >= enough
-    # Every merge takes two clusters away and adds one.
-    change = counts[n_rows:].astype(int) - counts[pairs].sum(axis=1)
-    n_counting = counts[:n_rows].sum() + np.concatenate([[0], np.cumsum(change)])
-    last = n_rows - n_clusters  # merges after which `n_clusters` clusters are left
-    n_merges = last
-    for wanted in (n_counting == n_clusters, n_counting > n_clusters):
-        if wanted[: last + 1].any():
-            n_merges = int(np.flatnonzero(wanted[: last + 1])[-1])
-            break
-    n_left = n_rows - n_merges
-    labels = cut(merges, n_left)
-    kept = np.full(n_left, _UNASSIGNED)
-    largest = np.argsort(-np.bincount(labels, weights, n_left), kind="stable")[:n_clusters]
-    kept[largest] = np.arange(n_clusters)
-    return kept[labels]
+    weights[places] = part.rows.weights
+    return nearest(kernel._replace(rows=rows._replace(counts=weights)), labels, n_clusters)
 
 
 @parameters
@@ -271,8 +167,8 @@ class DAL(LabelMethod):
         linear=True,
     )
 
-    theta: Positive = 0.4
-    min_share: Annotated[float, Interval(Real, 0, 1, closed="both")] = 0.1
+    theta: Positive = THETA
+    min_share: Annotated[float, Interval(Real, 0, 1, closed="both")] = MIN_SHARE
     solver: Literal["auto", "exact", "scalable"] = "auto"
     max_iter: Count = 30
 
@@ -284,7 +180,7 @@ class DAL(LabelMethod):
                 f"{_MOST_ROWS}.",
                 hint="use solver='scalable', or leave it at 'auto'.",
             )
-        exact = n_rows <= _MAX_ROWS if self.solver == "auto" else self.solver == "exact"
+        exact = n_rows <= MAX_ROWS if self.solver == "auto" else self.solver == "exact"
         self.solver_ = "exact" if exact else "scalable"
         return dal(
             problem.rows,

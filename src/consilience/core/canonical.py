@@ -28,6 +28,18 @@ class Rows(NamedTuple):
         return self.counts.astype(float)
 
 
+def evenly(counts: np.ndarray, most: int, start: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of `most` instances at equal distances, and how many of these each stands for; all rows if fewer.
+
+    `start`, from 0 to 1, is where between nothing and the first distance the first instance lies.
+    """
+    if len(counts) <= most:
+        return np.arange(len(counts)), counts
+    reach = np.cumsum(counts)
+    places = (start + np.arange(most)) / most * reach[-1]
+    return np.unique(np.searchsorted(reach, places, side="right"), return_counts=True)
+
+
 class Canonical(NamedTuple):
     """`Rows` in an order of rows, bases and clusters that follows from memberships alone."""
 

@@ -74,9 +74,7 @@ def cut(merges: np.ndarray, n_clusters: int) -> np.ndarray:
     n_rows = len(merges) + 1
     n_merges = n_rows - n_clusters
     parent = np.arange(n_rows + n_merges)
-    for t in range(n_merges - 1, -1, -1):  # from the top: a parent is final before its children look
-        new = parent[n_rows + t]
-        parent[merges[t, :2].astype(np.int64)] = new
+    _inherit(merges[:n_merges, :2].astype(np.int64), parent)
     return np.unique(parent[:n_rows], return_inverse=True)[1]
 
 
@@ -99,6 +97,15 @@ def _sorted_merges(pairs: np.ndarray, heights: np.ndarray, weights: np.ndarray, 
         merges[t] = *sorted((name[kept], name[gone])), heights[order[t]], sizes[kept]
         name[kept] = n_rows + t
     return merges
+
+
+@compiled(reads=1)
+def _inherit(pairs, parent):  # type: ignore[no-untyped-def]
+    """Every cluster gets the last one that it became part of, its own number before."""
+    n_rows = len(parent) - len(pairs)
+    for t in range(len(pairs) - 1, -1, -1):  # from the top: a parent is final before its children look
+        parent[pairs[t, 0]] = parent[n_rows + t]
+        parent[pairs[t, 1]] = parent[n_rows + t]
 
 
 # Never with `reorder`: reordered sums would make ties of their own.

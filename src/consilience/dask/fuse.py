@@ -21,7 +21,7 @@ from consilience.dask.consensus import MAX_DISTINCT
 from consilience.dask.engine import Engine, Progress, engine_for
 from consilience.dask.pce import PCE
 from consilience.dask.rows import RowValues, looked_up
-from consilience.diagnostics import confidence
+from consilience.diagnostics import ClusterCount, confidence
 from consilience.fusion.labels import check_n_clusters, fuse_partitions
 
 
@@ -38,6 +38,7 @@ class ParquetFusion(NamedTuple):
     reason: str
     path: str  # "distinct rows" or "blocks"
     path_reason: str
+    cluster_count: ClusterCount | None = None  # how the number of clusters was found, where it was not given
 
 
 def fuse_parquet(
@@ -149,7 +150,8 @@ def _fuse_distinct(
     sizes = np.bincount(fusion.labels, known.counts).astype(np.int64)
     why = f"{known.n_rows} distinct label rows of {table.n_rows} fit in memory"
     answer = RowValues(blocks, engine, key, None, table.sizes)
-    return answer, (known.n_rows, len(sizes), sizes, fusion.method, fusion.reason, "distinct rows", why)
+    found = (known.n_rows, len(sizes), sizes, fusion.method, fusion.reason, "distinct rows", why)
+    return answer, (*found, fusion.cluster_count)
 
 
 def _block_method(method: Any, given: dict[str, Any], rng: np.random.RandomState) -> PCE:

@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from consilience._sklearn import Interval, check_parameter, random_source
+from consilience._values import counted
+from consilience.diagnostics import ClusterCount, choose_n_clusters
 from consilience.fusion.labels import (
     CANDIDATES,
     Progress,
@@ -30,7 +32,10 @@ _FEWEST = 3  # base clusterings from which one can be left out and the others st
 
 
 class Compared(NamedTuple):
-    """One line of a comparison; numbers are NaN where there is none, `error` says why a method failed."""
+    """One line of a comparison; numbers are NaN where there is none, `error` says why a method failed.
+
+    `rank` is the place by agreement among the lines of the same number of clusters, 0 for a failure.
+    """
 
     method: str
     n_clusters: int
@@ -39,6 +44,7 @@ class Compared(NamedTuple):
     confidence: float
     seconds: float
     error: str = ""
+    rank: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,25 +54,37 @@ class Comparison:
     Attributes
     ----------
     rows : tuple of Compared
-        A line per method and number of clusters, highest agreement first, failures last.
+        A line per method and number of clusters. Those of the chosen number come first, then those of the
+        others in ascending order; within a number the highest agreement first, failures last. Agreement
+        favours the finer of two answers, so lines of different numbers are not ranked by it.
     fusions : dict of Fusion
         The answers by name, in the order of the rows; a second estimator of one class is "PCE (2)".
+    n_clusters : int
+        The chosen number.
+    reason : str
+        How it was chosen, in words.
+    cluster_count : ClusterCount or None
+        What the labels say about the number of clusters; None where one number was given.
     """
 
     rows: tuple[Compared, ...]
     fusions: dict[str, Fusion]
+    n_clusters: int
+    reason: str
+    cluster_count: ClusterCount | None = None
 
     def __repr__(self) -> str:
-        head = f"{'method':18s} clusters  agreement  stability  confidence  seconds"
+        head = f"{'method':18s} clusters  agreement  rank  stability  confidence  seconds"
         lines = [
             f"{row.method:18s} {row.n_clusters:8d}  "
             + (
                 row.error
-                or f"{row.agreement:9.3f}  {row.stability:9.3f}  {row.confidence:10.3f}  {row.seconds:7.2f}"
+                or f"{row.agreement:9.3f}  {row.rank:4d}  {row.stability:9.3f}  {row.confidence:10.3f}  "
+                f"{row.seconds:7.2f}"
             )
             for row in self.rows
         ]
-        return "\n".join([head, *lines])
+        return "\n".join([head, *lines, self.reason])
 
 
 def compare(
@@ -105,13 +123,17 @@ def compare(
         Per method and number of clusters, without any true classes:
 
         - ``agreement``: mean NMI (sqrt) with the base clusterings. It favours the finer of two answers, so
-          read it down a column of one number of clusters.
+          methods are ranked by it within a number of clusters only.
         - ``stability``: mean adjusted Rand index with the answers from random four fifths of the base
           clusterings. NaN for fewer than three of them.
         - ``confidence``: mean over instances; see :func:`consilience.diagnostics.confidence`.
         - ``seconds``: of the first fit.
 
         A method that fails has the reason in ``error``; the others go on.
+
+        Of several numbers of clusters, that is chosen which
+        :func:`consilience.diagnostics.choose_n_clusters` finds, or the one of highest modularity where it
+        finds another; ``comparison.n_clusters`` and ``comparison.reason`` say so.
 
     Examples
     --------
@@ -140,20 +162,50 @@ def compare(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
     rng = random_source(random_state)
-    ks = [count_clusters(partitions.take_seen(), rng).n_clusters if k == "auto" else int(k) for k in ks]
+    count = None
+    if "auto" in ks:
+        count = count_clusters(partitions.take_seen(), rng)
+    elif len(set(ks)) > 1:
+        count = choose_n_clusters(partitions.take_seen(), random_state=rng)
+    ks = list(dict.fromkeys(count.n_clusters if k == "auto" and count is not None else int(k) for k in ks))
+    best, reason = _prefer(ks, count)
     seed = int(rng.randint(2**31))
     steps = _Steps(progress, len(ks) * len(chosen) * (1 + n_resamples))
-    tried = [
-        _try(partitions, method, k, unobserved, n_resamples, seed, steps) for k in ks for method in chosen
-    ]
-    tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
+    lines: list[tuple[Compared, Fusion | None]] = []
+    for k in sorted(ks, key=lambda k: (k != best, k)):
+        tried = [_try(partitions, method, k, unobserved, n_resamples, seed, steps) for method in chosen]
+        tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
+        lines += [
+            (row._replace(rank=place if fusion is not None else 0), fusion)
+            for place, (row, fusion) in enumerate(tried, 1)
+        ]
     fusions: dict[str, Fusion] = {}
-    for row, fusion in tried:
+    for row, fusion in lines:
         if fusion is not None:
             name = f"{row.method}, k = {row.n_clusters}" if len(ks) > 1 else row.method
             same = sum(other == name or other.startswith(f"{name} (") for other in fusions)
             fusions[f"{name} ({same + 1})" if same else name] = fusion
-    return Comparison(tuple(row for row, _ in tried), fusions)
+    return Comparison(tuple(row for row, _ in lines), fusions, best, reason, count)
+
+
+def _prefer(ks: list[int], count: ClusterCount | None) -> tuple[int, str]:
+    """The number of clusters to look at first, and why."""
+    if count is None:
+        return ks[0], f"{counted(ks[0], 'cluster')}, as was asked for. Methods are ranked by agreement."
+    within = "Methods are ranked by agreement within a number of clusters only: it favours more clusters."
+    if len(ks) == 1:
+        return ks[0], f"{count.sentences[0]} Methods are ranked by agreement."
+    if count.n_clusters in ks:
+        return (
+            count.n_clusters,
+            f"{counted(count.n_clusters, 'cluster')} first. {count.sentences[0]} {within}",
+        )
+    known = dict(zip(count.curve.k.tolist(), np.nan_to_num(count.curve.modularity).tolist(), strict=True))
+    best = max(ks, key=lambda k: known.get(k, 0.0))
+    return best, (
+        f"{counted(best, 'cluster')} first: of the numbers compared it has the highest modularity. "
+        f"{count.sentences[0]} {within}"
+    )
 
 
 class _Steps:

@@ -271,7 +271,7 @@ def lead_of(table: Partitions, k: int) -> float:
 def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:
     count = choose_n_clusters(table, random_state=rng)
     if not count.reliable:
-        why = " ".join(count.warnings) or "no number of clusters stands out."
+        why = " ".join(found.text for found in count.warnings) or "there may be more than were looked for."
         warn(
             f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why}",
             hint="look at cluster_count.curve, or give n_clusters.",

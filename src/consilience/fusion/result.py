@@ -17,7 +17,7 @@ from consilience._optional import optional_import
 from consilience._values import counted
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
-from consilience.diagnostics.counts import JointRows, joint_rows
+from consilience.diagnostics.counts import Finding, JointRows, joint_rows
 from consilience.fusion._neighbours import ViewNeighbours
 from consilience.fusion.explaining import Explanation, explain, find_instance
 from consilience.fusion.following import Changes, follow, read_earlier
@@ -126,6 +126,12 @@ class Fusion:
     def agreement(self) -> np.ndarray:
         """Per base clustering, its adjusted mutual information with the labels, on the instances it saw."""
         return self.diagnostics.bases.agreement
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """About the number of clusters, where it was found, and about the labels."""
+        count = self.cluster_count
+        return [*(count.warnings if count is not None else ()), *self.diagnostics.warnings]
 
     @cached_property
     def imputed(self) -> Any:
@@ -270,8 +276,7 @@ class Fusion:
             f"Method: {self.method}. {self.reason}",
         ]
         if self.cluster_count is not None:
-            sure = "" if self.cluster_count.reliable else ", but not reliably: look at cluster_count.curve"
-            lines.append(f"The number of clusters was found{sure}.")
+            lines += ["", "The number of clusters was found.", self.cluster_count.summary(), ""]
         unsure = np.average(found.confidence < 0.5, weights=found.counts)
         lines.append(
             f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5. "
@@ -293,7 +298,8 @@ class Fusion:
             lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
         if self.changes is not None:
             lines += ["", *self.changes.sentences]
-        lines += ["", *(f"Warning: {sentence}" for sentence in found.warnings)] if found.warnings else []
+        if sentences := self.warnings:
+            lines += ["", *(f"Warning: {sentence}" for sentence in sentences)]
         return "\n".join(lines)
 
     def _clusters(self) -> Iterator[tuple[int, int, float, float, float, int]]:
@@ -310,7 +316,8 @@ class Fusion:
 
     def _repr_html_(self) -> str:
         found = self.diagnostics
-        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in found.warnings)
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.warnings)
+        count = "" if self.cluster_count is None else f"<p>{' '.join(self.cluster_count.sentences)}</p>"
         clusters = _html_table(
             ("cluster", "instances", "confidence", "consensus"),
             [
@@ -336,7 +343,7 @@ class Fusion:
             f"<div><p><b>{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')}"
             f"</b> from {counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of "
             f"the labels missing. Mean confidence {found.mean_confidence:.2f}. {escape(found.reading)}</p>"
-            f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>"
+            f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>{count}"
             f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{bases}</div>"
             + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")
             + "</div>"

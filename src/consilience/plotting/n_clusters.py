@@ -161,9 +161,10 @@ def plot_pac(result: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_count(result: Fusion | ClusterCount, *, ax: Axes | None = None) -> Axes:
-    """The eigenvalues from which the number of clusters was read, and what chance alone would reach.
+    """What the number of clusters was read from: eigenvalues and what chance alone would reach, modularity.
 
     Clusters show as eigenvalues above the dashed line, and their number as a gap after the last of them.
+    Where no gap stands out, the number of highest modularity is taken; those about as good are shaded.
 
     .. image:: /gallery/count.png
 
@@ -197,10 +198,13 @@ def plot_count(result: Fusion | ClusterCount, *, ax: Axes | None = None) -> Axes
         )
     ax = axis_or_new(ax, (5.6, 3.6))
     curve = count.curve
-    ax.plot(curve.k, curve.eigenvalue, "o-", color=INK, label="base clusterings")
+    ax.plot(curve.k, curve.eigenvalue, "o-", color=INK, label="eigenvalue")
     ax.plot(curve.k, curve.null, "--", color="0.4", label="what chance reaches")
+    ax.plot(curve.k, curve.modularity, "s-", color="0.6", markersize=3, label="modularity")
+    if count.rule == "modularity":
+        ax.axvspan(count.low - 0.4, count.high + 0.4, color="0.92", zorder=0)
     ax.set_ylim(0, 1.05)
-    ax.set_ylabel("eigenvalue")
+    ax.set_ylabel("eigenvalue, modularity")
     ax.legend(frameon=False)
     sure = "" if count.reliable else ", not reliably"
     ax.set_title(f"{count.n_clusters} cluster{'s' * (count.n_clusters > 1)}{sure}", size="medium")

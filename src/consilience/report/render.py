@@ -119,9 +119,32 @@ _FORM: dict[str, Any] = {
             "count": _Maybe(
                 {
                     "n_clusters": int,
+                    "low": int,
+                    "high": int,
+                    "rule": str,
                     "n_significant": int,
                     "reliable": bool,
-                    "curve": {"k": [int], "eigenvalue": [_NUMBER], "null": [_NUMBER]},
+                    "repeatable": bool,
+                    "may_be_one_cloud": bool,
+                    "bases_have": _Maybe(int),
+                    "sentences": [str],
+                    "candidates": [
+                        {
+                            "n_clusters": int,
+                            "role": str,
+                            "found_by": [str],
+                            "modularity": _Maybe(_NUMBER),
+                            "stability": _Maybe(_NUMBER),
+                            "smallest": _Maybe(_NUMBER),
+                        }
+                    ],
+                    "curve": {
+                        "k": [int],
+                        "eigenvalue": [_NUMBER],
+                        "null": [_NUMBER],
+                        "modularity": [_Maybe(_NUMBER)],
+                        "stability": [_Maybe(_NUMBER)],
+                    },
                 }
             ),
             "candidates": [{"method": str, "agreement": _NUMBER}],

@@ -103,6 +103,10 @@ def summarize(
     for entry, row in zip(plain_results, compared, strict=False):
         numbers = {"agreement": row.agreement, "stability": row.stability, "seconds": row.seconds}
         entry["compared"] = {name: to_plain(value) for name, value in numbers.items()}
+    count = results.cluster_count if isinstance(results, Comparison) else None
+    for entry in plain_results:
+        if count is not None and entry["n_clusters"] == count.n_clusters:
+            entry["count"] = count.as_dict()
     if created is None or isinstance(created, datetime):
         created = (created or datetime.now().astimezone()).isoformat(timespec="seconds")
     return {
@@ -113,6 +117,7 @@ def summarize(
         "versions": {"python": platform.python_version(), **_versions()},
         "tables": plain_tables,
         "results": plain_results,
+        "choice": results.reason if isinstance(results, Comparison) else None,
         "flows": [_flow(first, second) for first, second in pairwise(fusions.values())],
     }
 
@@ -321,7 +326,7 @@ def _result(
             "bottleneck": found.links.bottleneck,
         },
         "consensus": _consensus(fusion, cells),
-        "warnings": [_warning(text) for text in _sentences(fusion)],
+        "warnings": [_warning(text) for text in fusion.warnings],
         "count": None if fusion.cluster_count is None else fusion.cluster_count.as_dict(),
         "candidates": [
             {"method": candidate.name, "agreement": float(candidate.agreement)}
@@ -407,11 +412,6 @@ def _consensus(fusion: Fusion, cells: int) -> dict[str, Any] | None:
         "cluster": found.cluster.tolist(),
         "size": found.size.tolist(),
     }
-
-
-def _sentences(fusion: Fusion) -> list[Finding]:
-    count = fusion.cluster_count
-    return [*(count.warnings if count is not None else ()), *fusion.diagnostics.warnings]
 
 
 def _warning(found: Finding) -> dict[str, str]:
