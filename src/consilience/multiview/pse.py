@@ -560,6 +560,10 @@ def in_given_order(result: PSEResult, instances: np.ndarray, views: np.ndarray) 
     )
 
 
+class DoubtfulWarning(UserWarning):
+    """Something makes the answer doubtful: a view or instances that say nothing."""
+
+
 class ViewReading(NamedTuple):
     """How a view was read, and which of its rows were used."""
 
@@ -749,7 +753,7 @@ class PSE(ViewMethod):
             *_silent(views.names, self.view_agreement_, result.weights),
         ]
         for found in self.findings_:
-            warn(found.text, hint=found.hint)
+            warn(found.text, DoubtfulWarning, hint=found.hint)
         if self.n_clusters_ < self.n_clusters:
             warn(
                 f"only {counted(self.n_clusters_, 'cluster')} of the n_clusters={self.n_clusters} could be "
@@ -757,6 +761,18 @@ class PSE(ViewMethod):
                 ConvergenceWarning,
                 hint="lower n_clusters, or check that the views hold what they should.",
             )
+
+    @property
+    def confidence_(self) -> np.ndarray:
+        return np.where(self.informed_, 0.5, 0.0)
+
+    def embedded_view(self, v: int) -> tuple[np.ndarray, np.ndarray]:
+        """The instances that a view was used for and their places in it; one place where it says nothing."""
+        view = self._result.views[v]
+        if view is not None:
+            return view.rows, view.embedding
+        rows = np.flatnonzero(self.observed_[:, v])
+        return rows, np.zeros((len(rows), 1))
 
     def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
         """Clusters of new instances from whichever views they have.
