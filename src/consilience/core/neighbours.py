@@ -4,7 +4,7 @@ Up to 20 000 rows, and for sparse rows always, neighbours are exact, and the sam
 threads, the order of the rows and the company in which a row is asked for: products of rows only say which
 distances are worth taking, and these are taken term by term. More dense rows are looked for in a tree, if
 they have few columns, or in cells with faiss, if it is installed: there, of a hundred neighbours a few are
-others, hardly farther, and minutes become seconds. Distances are exact there too.
+others, hardly farther, and minutes become seconds. Distances have twelve digits everywhere.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ EXACT_ROWS = 20_000
 _TREE_COLUMNS = 6
 # Cells for n rows, in square roots of n, and how many of them are searched.
 _CELLS, _PROBES = 1.25, 16
+# This much times a number, less the difference to the number, is the number with 40 bits. Distances that are
+# equal but for rounding are equal then.
+_SHORTEN = 2.0**13 + 1.0
 # Distances held at a time by a thread: 8 MB.
 _BLOCK_ENTRIES = 2**20
 
@@ -48,8 +51,9 @@ def nearest_neighbours(X: Matrix, n_neighbours: int, *, seed: int = 0) -> Neares
 class NeighbourIndex:
     """Rows among which neighbours are looked for: their own and those of new rows.
 
-    Of rows at the same distance, their content says which comes first, so that the order of the rows does not
-    matter; copies come in the order of the rows.
+    Rows at the same distance, such as texts without a common word, are tossed for, for every row anew: the
+    first ones would become hubs. The tosses follow from the content of the two rows, so that the order of the
+    rows does not matter, except between copies.
 
     `seed` is that of the cells. Cost: rows^2 x features, in cells about rows^1.5 x features. Memory: the
     rows, 8 MB a thread and the answer.
@@ -71,9 +75,12 @@ class NeighbourIndex:
         rows = self._search.rows
         asked = rows if new is None else self._search.read(new)
         n = asked.shape[0]
-        own = np.arange(n) if new is None else np.full(n, -1)
         m = min(n_neighbours, rows.shape[0] - (new is None))
-        return self._search.nearest(asked, own, m) if m else _room(n, 0)
+        if m == 0:
+            return _room(n, 0)
+        if new is None:
+            return self._search.nearest(asked, np.arange(n), self._search.toss, m)
+        return self._search.nearest(asked, np.full(n, -1), _tosses(asked), m)
 
 
 class _Dense:
@@ -81,14 +88,13 @@ class _Dense:
 
     def __init__(self, X: np.ndarray) -> None:
         self.rows = self.read(X)
-        # A number that follows from a row alone, to order rows at the same distance by.
-        self.key = np.einsum("ij,j->i", self.rows, _directions(X.shape[1]))
+        self.toss = _tosses(self.rows)
 
     @staticmethod
     def read(X: Matrix) -> np.ndarray:
         return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=float)
 
-    def nearest(self, asked: np.ndarray, own: np.ndarray, m: int) -> Nearest:
+    def nearest(self, asked: np.ndarray, own: np.ndarray, toss: np.ndarray, m: int) -> Nearest:
         """The m nearest rows of every row that is asked for; of the rows that are its `own`, not itself."""
         # Far from the origin, differences of squared norms would lose what they are taken for.
         centre = self.rows.mean(axis=0)
@@ -103,7 +109,9 @@ class _Dense:
             x = asked[block] - centre
             square = (1.0 - slack) * np.einsum("ij,ij->i", x, x)
             least = np.column_stack([x, square, np.ones(len(x))]) @ right
-            _smallest(least, asked[block], self.rows, self.key, own[block], True, *_part(found, block))
+            _smallest(
+                least, asked[block], self.rows, toss[block], self.toss, own[block], True, *_part(found, block)
+            )
 
         with threadpool_limits(limits=1, user_api="blas"):  # blocks have threads of their own
             run_blocks(one, len(asked), block_rows=max(1, _BLOCK_ENTRIES // len(self.rows)))
@@ -126,7 +134,7 @@ class _Structured(_Dense):
     def _candidates(self, asked: np.ndarray, m: int) -> np.ndarray:
         raise NotImplementedError
 
-    def nearest(self, asked: np.ndarray, own: np.ndarray, m: int) -> Nearest:
+    def nearest(self, asked: np.ndarray, own: np.ndarray, toss: np.ndarray, m: int) -> Nearest:
         """Like `_Dense`; of several rows at the largest distance, any may have been left out."""
         found = _room(len(asked), m)
 
@@ -134,8 +142,9 @@ class _Structured(_Dense):
             near = self._candidates(asked[block], m + 1)
             near[near == own[block, None]] = -1
             apart = self.rows[near] - asked[block, None]
-            squared = np.where(near < 0, np.inf, np.einsum("imj,imj->im", apart, apart))
-            order = np.lexsort((near, self.key[near], squared))[:, :m]
+            squared = np.einsum("imj,imj->im", apart, apart)
+            squared = np.where(near < 0, np.inf, _SHORTEN * squared - (_SHORTEN * squared - squared))
+            order = np.lexsort(((toss[block, None] + self.toss[near]) % 1.0, squared))[:, :m]
             found.indices[block] = np.take_along_axis(near, order, axis=1)
             found.squared_distances[block] = np.take_along_axis(squared, order, axis=1)
 
@@ -145,7 +154,9 @@ class _Structured(_Dense):
             run_blocks(one, len(asked), block_rows=1024)
         few = np.flatnonzero(np.isinf(found.squared_distances[:, -1]))  # too few candidates
         if len(few):
-            found.indices[few], found.squared_distances[few] = super().nearest(asked[few], own[few], m)
+            found.indices[few], found.squared_distances[few] = super().nearest(
+                asked[few], own[few], toss[few], m
+            )
         return found
 
 
@@ -201,7 +212,7 @@ class _Sparse:
         self.rows = self.read(X)
         self._by_column = self.rows.tocsc()
         self._square = _squared_norms(self.rows)
-        self.key = self.rows @ _directions(X.shape[1])
+        self.toss = _tosses(self.rows)
 
     @staticmethod
     def read(X: Matrix) -> sp.csr_array:
@@ -211,7 +222,7 @@ class _Sparse:
             rows.sum_duplicates()
         return rows
 
-    def nearest(self, asked: sp.csr_array, own: np.ndarray, m: int) -> Nearest:
+    def nearest(self, asked: sp.csr_array, own: np.ndarray, toss: np.ndarray, m: int) -> Nearest:
         """The m nearest rows of every row that is asked for; of the rows that are its `own`, not itself."""
         columns, nothing = self._by_column, np.empty((0, 0))
         square = _squared_norms(asked)
@@ -226,14 +237,16 @@ class _Sparse:
             squared *= -2.0
             squared += square[block, None] + self._square
             np.maximum(squared, 0.0, out=squared)
-            _smallest(squared, nothing, nothing, self.key, own[block], False, *_part(found, block))
+            _smallest(
+                squared, nothing, nothing, toss[block], self.toss, own[block], False, *_part(found, block)
+            )
 
         run_blocks(one, asked.shape[0], block_rows=max(1, _BLOCK_ENTRIES // self.rows.shape[0]))
         return found
 
 
-@compiled(reads=5)
-def _smallest(least, asked, rows, key, own, refine, indices, squared_distances):  # type: ignore[no-untyped-def]
+@compiled(reads=6)
+def _smallest(least, asked, rows, toss, toss_of_rows, own, refine, indices, squared_distances):  # type: ignore[no-untyped-def]
     """The smallest distances of every line and where they are, the one to `own` left out.
 
     With `refine`, what is given in `least` are lower bounds, and distances are sums of squared differences.
@@ -251,10 +264,15 @@ def _smallest(least, asked, rows, key, own, refine, indices, squared_distances):
                 for c in range(rows.shape[1]):
                     apart = asked[i, c] - rows[j, c]
                     distance += apart * apart
+            distance = _SHORTEN * distance - (_SHORTEN * distance - distance)
+            mine = (toss[i] + toss_of_rows[j]) % 1.0
             place = found  # m if there is no room: then the last has to be worse
             while place > 0 and (
                 distance < squared_distances[i, place - 1]
-                or (distance == squared_distances[i, place - 1] and key[j] < key[indices[i, place - 1]])
+                or (
+                    distance == squared_distances[i, place - 1]
+                    and mine < (toss[i] + toss_of_rows[indices[i, place - 1]]) % 1.0
+                )
             ):
                 if place < m:
                     indices[i, place] = indices[i, place - 1]
@@ -265,9 +283,7 @@ def _smallest(least, asked, rows, key, own, refine, indices, squared_distances):
                 squared_distances[i, place] = distance
                 found = min(found + 1, m)
                 if found == m:
-                    farthest = squared_distances[i, m - 1]
-            elif farthest == 0.0:
-                break  # as many copies as are wanted: the others come later
+                    farthest = (1.0 + 2.0**-38) * squared_distances[i, m - 1]
 
 
 @compiled(reads=6)
@@ -286,8 +302,18 @@ def _squared_norms(rows: sp.csr_array) -> np.ndarray:
     return np.asarray(squares @ np.ones(rows.shape[1]))
 
 
-def _directions(n_columns: int) -> np.ndarray:
-    return np.random.RandomState(0).standard_normal(n_columns)
+def _tosses(rows: Matrix) -> np.ndarray:
+    """A number from 0 to 1 for every row, drawn by its content; copies have numbers far apart."""
+    direction = np.random.RandomState(0).standard_normal(rows.shape[1])
+    content = (rows @ direction if sp.issparse(rows) else np.einsum("ij,j->i", rows, direction)) + 0.0
+    mixed = content.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    order = np.argsort(content, kind="stable")
+    first = np.searchsorted(content[order], content)
+    copy = np.empty(len(content))
+    copy[order] = np.arange(len(content)) - first[order]
+    return np.asarray((mixed / 2.0**64 + copy * (np.sqrt(5.0) - 1.0) / 2.0) % 1.0)
 
 
 def _room(n: int, m: int) -> Nearest:
