@@ -22,6 +22,7 @@ INSTANCES = [
     ("SNF", {}, {}),
     ("NEMO", {}, {}),
     ("APMC", {}, {}),
+    ("PSE", {}, {}),
     ("EEIMVC", {}, {}),
     ("EEIMVC", {"regularization": 0.0, "kernel": "linear", "prior": None}, {}),
     ("EEIMVC", {"prior": "mkkm", "kernel": "poly"}, {}),

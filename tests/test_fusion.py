@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import consilience
@@ -348,6 +349,87 @@ class TestFuseViews:
             fuse_views(views, 3, mask=observed, n_partitions=4, random_state=3).labels for _ in range(2)
         )
         assert_array_equal(first, second)
+
+    def test_the_default_embeds_views_and_labels_can_be_merged_instead(self):
+        truth, views, observed = kinds()
+        settings = {"mask": observed, "n_partitions": 4, "random_state": 0}
+        fusion = fuse_views(views, 3, **settings)
+        assert fusion.method == "PSE"
+        assert isinstance(fusion.model, consilience.PSE)
+        assert [view.kind for view in fusion.views] == ["measurements"] * 3  # the counts are not sparse
+        assert_array_equal(fusion.labels, fuse_views(views, 3, method="pse", **settings).labels)
+        merged = fuse_views(views, 3, method="labels", **settings)
+        assert merged.method != "PSE"
+        assert merged.views == []
+        assert_array_equal(merged.labels, fuse_views(views, 3, clusterer="graph", **settings).labels)
+        assert adjusted_rand_score(truth, merged.labels) > 0.9
+
+    def test_settings_of_the_default(self):
+        _, views, observed = kinds()
+        settings = {"mask": observed, "n_partitions": 2, "random_state": 0}
+        fusion = fuse_views(views, 3, kind={"words": "counts"}, view_weights={"size": 0.5}, **settings)
+        assert [view.kind for view in fusion.views] == ["measurements", "measurements", "counts"]
+        assert [view.weight for view in fusion.views] == [0.5, 1.0, 1.0]
+        asked = consilience.PSE(kind={"words": "counts"}, view_weights={"size": 0.5})
+        assert_array_equal(fusion.labels, fuse_views(views, 3, method=asked, **settings).labels)
+        assert asked.n_clusters == 8  # the user's own estimator is as it was
+        with pytest.raises(ValueError, match=r"kind is a setting of PSE, and another method .* Hint"):
+            fuse_views(views, 3, kind="counts", method="APMC", **settings)
+        with pytest.raises(ValueError, match=r"view_weights is a setting of PSE"):
+            fuse_views(views, 3, view_weights=[1, 1, 1], clusterer="kmeans", **settings)
+
+    def test_says_what_was_read_and_used_of_each_view(self):
+        rng = np.random.default_rng(0)
+        truth = np.arange(90) % 3
+        size = rng.normal(4 * rng.normal(size=(3, 5))[truth])
+        words = rng.poisson(rng.gamma(0.1, 5.0, size=(3, 60))[truth]).astype(float)
+        words[:, 0] += 1
+        words[:10] = 0.0
+        fusion = fuse_views({"size": size, "words": words, "same": np.ones((90, 2))}, 3, random_state=0)
+        first, second, third = fusion.views
+        assert first[:5] == ("size", "measurements", ("standardised columns",), 90, 0)
+        assert (second.kind, second.n_rows, second.n_empty) == ("counts", 80, 10)
+        assert (third.n_rows, third.weight) == (0, 0.0)
+        assert first.agreement > 0.7
+        lines = fusion.summary().splitlines()
+        assert lines[0] == "3 clusters of 90 instances from 3 views, 0% of the rows absent."
+        start = next(i for i, line in enumerate(lines) if line.startswith("view "))
+        assert lines[start + 1].split() == ["size", "measurements", "90", "0", first.agrees, "1.00"]
+        assert lines[start + 2].split() == ["words", "counts", "80", "10", second.agrees, "1.00"]
+        assert lines[start + 3].split() == ["same", "measurements", "0", "0", "-", "0.00"]
+        assert lines[start + 4].startswith("Empty rows have no entry at all")
+        assert any(line.startswith("Warning: view 'same' was not used") for line in lines)
+        page = fusion._repr_html_()
+        assert "<b>3 clusters of 90 instances</b> from 3 views" in page
+        assert "<td>measurements</td>" in page
+
+    def test_identical_instances_are_not_sure(self):
+        with pytest.warns(ConvergenceWarning, match=r"only 1 cluster of the n_clusters=3"):
+            fusion = fuse_views([np.ones((20, 2))] * 2, 3, random_state=0)
+        assert_array_equal(fusion.labels, 0)
+        assert_array_equal(fusion.confidence, 0.0)
+        assert any("nothing is known of 20 instances" in sentence for sentence in fusion.diagnostics.warnings)
+
+    def test_instances_without_information(self):
+        rng = np.random.default_rng(0)
+        truth = np.arange(90) % 3
+        size = rng.normal(4 * rng.normal(size=(3, 5))[truth])
+        words = sp.csr_array(np.where(np.arange(90)[:, None] < 5, 0.0, np.eye(30)[truth * 7]))
+        size[:5] = np.nan
+        fusion = fuse_views({"size": size, "words": words}, 3, random_state=0)
+        assert_array_equal(fusion.labels[:5], 0)
+        assert_array_equal(fusion.confidence[:5], 0.0)
+        assert (fusion.confidence[5:] > 0).all()
+        assert_array_equal(fusion.coverage[:5], 0.0)
+        assert_array_equal(fusion.coverage[5:], 1.0)
+        assert any("nothing is known of 5 instances" in sentence for sentence in fusion.diagnostics.warnings)
+        left_out = consilience.PSE(unobserved="noise")
+        other = fuse_views({"size": size, "words": words}, 3, method=left_out, random_state=0)
+        assert_array_equal(other.labels[:5], -1)
+        assert_array_equal(other.confidence[:5], 0.0)
+        assert_array_equal(fusion.predict({"size": size[5:9]}), fusion.labels[5:9])
+        assert "nothing is known" in other.summary()
+        assert len(other.to_frame()) == 90
 
     def test_any_clusterer_will_do(self):
         truth, views, observed = kinds()

@@ -1,13 +1,15 @@
 """Laws of removal: exact counts, kept averages, dependence that is really there, nobody disappears."""
 
+from math import comb
+
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2_contingency, chisquare
 
 from consilience.missing import drop_labels, drop_views
 
 MECHANISMS = ["per_base", "mcar", "mar", "mnar"]
-PROTOCOLS = ["per_view", "mcar", "stratified", "one_lost", "mar", "mnar"]
+PROTOCOLS = ["per_view", "mcar", "stratified", "one_lost", "some_lost", "mar", "mnar"]
 RATIOS = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9]
 
 
@@ -337,6 +339,42 @@ def test_one_lost_loses_one_view_evenly(ratio, views):
     assert np.ptp(lost.sum(axis=0)) <= 1
 
 
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("views", [2, 3, 6])
+@pytest.mark.parametrize("keep_seen", [True, False])
+def test_some_lost_makes_the_share_of_instances_incomplete(ratio, views, keep_seen):
+    kept = drop_views((201, views), ratio, protocol="some_lost", keep_seen=keep_seen, random_state=0)
+    assert np.sum(~kept.all(axis=1)) == half_up(ratio * 201)
+    assert kept.any(axis=1).all()
+
+
+def test_some_lost_draws_every_number_and_every_view_alike_wherever_a_row_stands():
+    kept = drop_views((8000, 5), 0.5, protocol="some_lost", random_state=0)
+    lost, place = 5 - kept.sum(axis=1), np.arange(8000) // 1000
+    numbers = np.bincount(lost, minlength=6)
+    assert numbers[0] == 4000
+    assert numbers[5] == 0
+    assert chisquare(numbers[1:5]).pvalue > 1e-4
+    for n_lost in (1, 2, 3, 4):
+        _, sets = np.unique(kept[lost == n_lost], axis=0, return_counts=True)
+        assert len(sets) == comb(5, n_lost)
+        assert chisquare(sets).pvalue > 1e-4
+    assert p_value(place, lost > 0) > 1e-4
+    assert p_value(place[lost > 0], lost[lost > 0] > 2) > 1e-4
+
+
+def test_some_lost_takes_from_what_an_instance_has():
+    observed = np.ones((300, 4), bool)
+    observed[:100, 1:] = False  # nothing to lose
+    observed[100:200, 2:] = False
+    kept = drop_views(observed, 0.6, protocol="some_lost", random_state=0)
+    lost = (observed & ~kept).sum(axis=1)
+    assert not lost[:100].any()
+    assert set(lost[100:200]) == {0, 1}
+    assert set(lost[200:]) == {0, 1, 2, 3}
+    assert np.sum(lost > 0) == 180
+
+
 @pytest.mark.parametrize("protocol", ["mcar", "mar", "mnar"])
 @pytest.mark.parametrize("ratio", [0.2, 0.6])
 def test_the_average_ratio_of_views_is_kept(protocol, ratio):
@@ -407,6 +445,10 @@ def test_views_may_lose_everything_if_told():
         (lambda: drop_views([True, False], 0.5), r"a row per instance.* shape \(2,\)\. Hint: "),
         (lambda: drop_views([[0.3, 1.7]], 0.5), r"True or False .* float64\. Hint: "),
         (lambda: drop_views((4, 2), 0.5, n_lost=0), r"'n_lost' parameter of drop_views must be an int"),
+        (
+            lambda: drop_views((4, 1), 0.5, protocol="some_lost"),
+            r"'ratio' asks 2 of the 4 .* only 0 .*Hint: ",
+        ),
         (lambda: drop_views((4, 1), 0.5, protocol="one_lost"), r"'ratio' asks 2 of the 4 .* only 0 .*Hint: "),
     ],
 )

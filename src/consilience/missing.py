@@ -123,7 +123,7 @@ def drop_views(
     observed: ArrayLike | tuple[int, int],
     ratio: float,
     *,
-    protocol: Literal["per_view", "mcar", "stratified", "one_lost", "mar", "mnar"] = "per_view",
+    protocol: Literal["per_view", "mcar", "stratified", "one_lost", "some_lost", "mar", "mnar"] = "per_view",
     y: ArrayLike | None = None,
     n_lost: int | None = None,
     strength: float = 2.0,
@@ -139,7 +139,7 @@ def drop_views(
         changed.
     ratio : float in [0, 1)
         A share of rows or a share of instances, as the protocol says.
-    protocol : {"per_view", "mcar", "stratified", "one_lost", "mar", "mnar"}, default="per_view"
+    protocol : {"per_view", "mcar", "stratified", "one_lost", "some_lost", "mar", "mnar"}, default="per_view"
         Shares of rows of a view:
 
         - "per_view": each view loses exactly ``round(ratio * n)`` of its rows (halves up), drawn at
@@ -158,6 +158,9 @@ def drop_views(
         - "one_lost": ``round(ratio * n)`` instances lose exactly one view each, and the losses are
           spread evenly over the views. The partial data ratio of APMC [5]_ and the partial example
           ratio of PVC [6]_, where with two views an incomplete instance also keeps exactly one.
+        - "some_lost": ``round(ratio * n)`` instances become incomplete. Each of them loses 1 to all but one
+          of its views: every number is equally likely, and so is every choice of so many views. The missing
+          rate of many recent papers, such as COMPLETER [7]_ for two views.
     y : array-like of shape (n_instances,), default=None
         What "stratified", "mar" and "mnar" depend on; the others do not read it.
     n_lost : int, default=None
@@ -182,15 +185,15 @@ def drop_views(
     -----
     How `keep_seen` repairs is told in :func:`drop_labels`: "per_view" trades places so that the number
     of absent rows per view stays exact (in complete data up to a ratio of (n_views - 1) / n_views);
-    "mcar", "mar" and "mnar" only give one view back. "stratified" and "one_lost" take views only from
-    instances that have enough of them.
+    "mcar", "mar" and "mnar" only give one view back. "stratified", "one_lost" and "some_lost" take views
+    only from instances that have enough of them; "some_lost" leaves one in any case.
 
     A ratio does not mean the same in all papers. With 12 views of which 8 are lost, a ratio of .9 in
-    "stratified" makes 60 % of all entries absent; in "one_lost" it makes 7.5 % absent. APMC's text
-    asks for the same number of deletions in all views and for every instance to be seen, at ratios up
-    to .9 with two views: possible only if the ratio is a share of instances, as it is here. With more
-    than two views the paper does not say how many an incomplete instance loses; here it is one.
-    EE-IMVC's authors used 3 of 7 and 6 or 8 of 12 views besides half of them: set `n_lost`.
+    "stratified" makes 60 % of all entries absent; in "one_lost" it makes 7.5 % absent, in "some_lost" 45 %.
+    APMC's text asks for the same number of deletions in all views and for every instance to be seen, at
+    ratios up to .9 with two views: possible only if the ratio is a share of instances, as it is here. With
+    more than two views the paper does not say how many an incomplete instance loses; here it is one. EE-
+    IMVC's authors used 3 of 7 and 6 or 8 of 12 views besides half of them: set `n_lost`.
 
     References
     ----------
@@ -204,6 +207,8 @@ def drop_views(
     .. [5] J. Guo and J. Ye, "Anchors bring ease: an embarrassingly simple approach to partial
        multi-view clustering", AAAI 2019.
     .. [6] S.-Y. Li, Y. Jiang and Z.-H. Zhou, "Partial multi-view clustering", AAAI 2014.
+    .. [7] Y. Lin, Y. Gou, Z. Liu, B. Li, J. Lv and X. Peng, "COMPLETER: incomplete multi-view clustering
+       via contrastive prediction", CVPR 2021.
 
     Examples
     --------
@@ -235,6 +240,9 @@ def drop_views(
         _check_n_lost(n_lost, present.shape[1], keep_seen)
         incomplete = _choose_instances(present, ratio, y, n_lost, keep_seen, rng)
         kept = _lose_random_views(present, incomplete, n_lost, rng)
+    elif protocol == "some_lost":
+        incomplete = _choose_instances(present, ratio, np.zeros(len(present)), 1, True, rng)
+        kept = _lose_random_views(present, incomplete, rng.randint(1, present[incomplete].sum(axis=1)), rng)
     else:
         incomplete = _choose_instances(present, ratio, np.zeros(len(present)), 1, keep_seen, rng)
         kept = _lose_one_view_evenly(present, incomplete, rng)
@@ -306,10 +314,14 @@ def _lose_views_by_group(
     return _lose_independently(observed, chance, rng)
 
 
-def _lose_random_views(observed: Mask, rows: NDArray[np.intp], n: int, rng: np.random.RandomState) -> Mask:
+def _lose_random_views(
+    observed: Mask, rows: NDArray[np.intp], n: int | NDArray[np.intp], rng: np.random.RandomState
+) -> Mask:
+    """From each of the rows `n` random views that it has: the same number, or one for every row."""
     kept = observed.copy()
     draw = np.where(observed[rows], rng.random_sample((len(rows), observed.shape[1])), 2.0)
-    kept[rows[:, None], np.argsort(draw, axis=1)[:, :n]] = False
+    rank = draw.argsort(axis=1).argsort(axis=1)
+    kept[rows] &= rank >= np.reshape(n, (-1, 1))
     return kept
 
 
@@ -332,7 +344,7 @@ _MECHANISMS: dict[str, Callable[..., Mask]] = {
     "mnar": _lose_by_own_label,
 }
 # Keys rather than sets: an error then lists the choices in the same order every time.
-_PROTOCOLS = dict.fromkeys(["per_view", "mcar", "stratified", "one_lost", "mar", "mnar"]).keys()
+_PROTOCOLS = dict.fromkeys(["per_view", "mcar", "stratified", "one_lost", "some_lost", "mar", "mnar"]).keys()
 
 
 def _choose_instances(

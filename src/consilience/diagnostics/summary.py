@@ -140,10 +140,10 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
     links, missing = identifiability(partitions), missing_not_at_random(partitions, rows)
     sentences = [
         *_link_warnings(links, int((clusters.size > 0).sum())),
-        *_missing_warnings(missing),
+        *missing_warnings(missing),
         *_base_warnings(bases, evidence.dependence),
         *_cluster_warnings(clusters),
-        *_instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
+        *instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
     ]
     return Diagnostics(
         n_instances=partitions.n_instances,
@@ -218,7 +218,7 @@ def _link_warnings(links: Identifiability, n_clusters: int) -> list[Finding]:
     return out
 
 
-def _missing_warnings(missing: MissingNotAtRandom) -> list[Finding]:
+def missing_warnings(missing: MissingNotAtRandom) -> list[Finding]:
     strong = (missing.association > _MASK_ASSOCIATION) & (missing.p_value < _SIGNIFICANT)
     out = []
     if missing.follows_mask and missing.pattern_agreement > _MASK_AGREEMENT:
@@ -288,7 +288,7 @@ def _cluster_warnings(clusters: ClusterConsensus) -> list[Finding]:
     ]
 
 
-def _instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> list[Finding]:
+def instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> list[Finding]:
     unsure = float(np.average(sure < _UNSURE, weights=counts * (labels >= 0)))
     if unsure <= _UNSURE_SHARE:
         return []

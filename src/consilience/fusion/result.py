@@ -18,6 +18,7 @@ from consilience._values import counted
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.counts import Finding, JointRows, joint_rows
+from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.fusion._neighbours import ViewNeighbours
 from consilience.fusion.explaining import Explanation, explain, find_instance
 from consilience.fusion.following import Changes, follow, read_earlier
@@ -38,6 +39,23 @@ class Candidate(NamedTuple):
     def name(self) -> str:
         """In words."""
         return f"{self.method}, polished" if self.polished else self.method
+
+
+class ViewUse(NamedTuple):
+    """How a view was read, what was used of it, and how far it agrees with the clusters."""
+
+    name: str
+    kind: str  # "counts", "measurements" or "links"
+    looks: tuple[str, ...]  # scalings of its features
+    n_rows: int  # that were used
+    n_empty: int  # rows without any entry, which count as absent
+    agreement: float  # of its neighbours with the clusters: 0 as by chance, 1 always; NaN if it was not used
+    weight: float
+
+    @property
+    def agrees(self) -> str:
+        """The agreement as it is shown."""
+        return "-" if np.isnan(self.agreement) else f"{self.agreement:.2f}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -97,10 +115,36 @@ class Fusion:
         """The distinct rows of base labels and consensus label, which all diagnostics read."""
         return joint_rows(self.partitions, self.labels)
 
+    @property
+    def by_views(self) -> bool:
+        """Whether the model clustered views itself and says what it read and used of each, as PSE does."""
+        return hasattr(self.model, "view_readings_")
+
+    @property
+    def views(self) -> list[ViewUse]:
+        """What was read and used of every view; empty where base clusterings were merged."""
+        if not self.by_views:
+            return []
+        model = self.model
+        found = zip(model.view_readings_.items(), model.view_agreement_, model.view_weights_, strict=True)
+        return [
+            ViewUse(name, read.kind, read.looks, read.n_rows, read.n_empty, float(agreement), float(weight))
+            for (name, read), agreement, weight in found
+        ]
+
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """See :func:`consilience.diagnostics.diagnose`."""
-        return diagnose(self.partitions, self.rows)
+        """See :func:`consilience.diagnostics.diagnose`. Of views, the model says how sure it is."""
+        found = diagnose(self.partitions, self.rows)
+        if not self.by_views:
+            return found
+        sure = self.model.confidence_
+        sentences = [
+            *self.model.findings_,
+            *missing_warnings(found.missing),
+            *instance_warnings(sure, self.labels, self.partitions.counts),
+        ]
+        return replace(found, confidence=sure, warnings=sentences)
 
     @property
     def confidence(self) -> np.ndarray:
@@ -166,6 +210,8 @@ class Fusion:
         """
         if self.neighbours is not None:
             return self.neighbours.place(new, self.labels, mask)
+        if self.by_views:
+            return np.asarray(self.model.predict(new, mask=mask))
         if not hasattr(self.model, "predict"):
             raise InputTypeError(
                 f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
@@ -267,40 +313,64 @@ class Fusion:
         return pandas.DataFrame(columns, index=self.partitions.index)
 
     def summary(self) -> str:
-        """What was found, in words: method, clusters, base clusterings, warnings."""
+        """What was found, in words: method, clusters, views or base clusterings, warnings."""
         found = self.diagnostics
-        lines = [
-            f"{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')} from "
-            f"{counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of the labels "
-            "missing.",
-            f"Method: {self.method}. {self.reason}",
-        ]
+        lines = [f"{self._what()}.", f"Method: {self.method}. {self.reason}"]
         if self.cluster_count is not None:
             lines += ["", "The number of clusters was found.", self.cluster_count.summary(), ""]
         unsure = np.average(found.confidence < 0.5, weights=found.counts)
-        lines.append(
-            f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5. "
-            f"Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
-            f"same). {found.reading}"
-        )
-        lines += ["", "cluster  instances  confidence  consensus  with next"]
+        line = f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5."
+        if not self.by_views:
+            line += (
+                f" Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
+                f"same). {found.reading}"
+            )
+        lines += [line, "", "cluster  instances  confidence  consensus  with next"]
         for c, size, mean, own, between, nearest in self._clusters():
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
-        bases = found.bases
-        width = max(map(len, bases.names[:_LISTED]))
-        lines += ["", f"{'base clustering':{max(width, 15)}s}  clusters      seen  agreement  weight"]
-        rows = zip(bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True)
-        for name, k, n, agreement, weight in islice(rows, _LISTED):
-            lines.append(f"{name:{max(width, 15)}s} {k:9d} {n:9d} {agreement:10.2f} {weight:7.2f}")
-        if len(bases.names) > _LISTED:
-            low, high = bases.agreement[_LISTED:].min(), bases.agreement[_LISTED:].max()
-            lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
+        lines += ["", *(self._view_lines() if self.by_views else self._base_lines())]
         if self.changes is not None:
             lines += ["", *self.changes.sentences]
         if sentences := self.warnings:
             lines += ["", *(f"Warning: {sentence}" for sentence in sentences)]
         return "\n".join(lines)
+
+    def _what(self) -> str:
+        """How many clusters of what, from what."""
+        found = self.diagnostics
+        start = f"{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')} from "
+        if self.by_views:
+            absent = 1.0 - self.model.observed_.mean()
+            return start + f"{counted(len(self.model.view_names_), 'view')}, {absent:.0%} of the rows absent"
+        bases = counted(found.n_partitions, "base clustering")
+        return start + f"{bases}, {found.missing_share:.0%} of the labels missing"
+
+    def _view_lines(self) -> list[str]:
+        """A table of the views: how each was read, how far it agrees with the clusters, what it counts."""
+        rows = self.views
+        width = max(4, *(len(row.name) for row in rows))
+        lines = [f"{'view':{width}s}  {'read as':12s}      rows     empty  agreement  weight"]
+        for row in rows:
+            lines.append(
+                f"{row.name:{width}s}  {row.kind:12s} {row.n_rows:9d} {row.n_empty:9d} {row.agrees:>10s} "
+                f"{row.weight:7.2f}"
+            )
+        if any(row.n_empty for row in rows):
+            lines.append("Empty rows have no entry at all: they say nothing and count as absent.")
+        return lines
+
+    def _base_lines(self) -> list[str]:
+        bases = self.diagnostics.bases
+        width = max(15, *map(len, bases.names[:_LISTED]))
+        lines = [f"{'base clustering':{width}s}  clusters      seen  agreement  weight"]
+        rows = zip(bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True)
+        for name, k, n, agreement, weight in islice(rows, _LISTED):
+            lines.append(f"{name:{width}s} {k:9d} {n:9d} {agreement:10.2f} {weight:7.2f}")
+        if len(bases.names) > _LISTED:
+            low, high = bases.agreement[_LISTED:].min(), bases.agreement[_LISTED:].max()
+            lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
+        return lines
 
     def _clusters(self) -> Iterator[tuple[int, int, float, float, float, int]]:
         """Number, size, mean confidence, consensus, and that with the nearest cluster."""
@@ -325,26 +395,42 @@ class Fusion:
                 for c, size, mean, own, _, _ in self._clusters()
             ],
         )
-        bases = _html_table(
-            ("base clustering", "clusters", "seen", "agreement", "weight"),
-            [
-                (name, str(k), str(n), f"{agreement:.2f}", f"{weight:.2f}")
-                for name, k, n, agreement, weight in zip(
-                    found.bases.names,
-                    found.bases.n_clusters,
-                    found.bases.n_seen,
-                    found.bases.agreement,
-                    found.bases.weights,
-                    strict=True,
-                )
-            ],
-        )
+        if self.by_views:
+            used = _html_table(
+                ("view", "read as", "rows", "empty", "agreement", "weight"),
+                [
+                    (
+                        row.name,
+                        row.kind,
+                        str(row.n_rows),
+                        str(row.n_empty),
+                        row.agrees,
+                        f"{row.weight:.2f}",
+                    )
+                    for row in self.views
+                ],
+            )
+        else:
+            used = _html_table(
+                ("base clustering", "clusters", "seen", "agreement", "weight"),
+                [
+                    (name, str(k), str(n), f"{agreement:.2f}", f"{weight:.2f}")
+                    for name, k, n, agreement, weight in zip(
+                        found.bases.names,
+                        found.bases.n_clusters,
+                        found.bases.n_seen,
+                        found.bases.agreement,
+                        found.bases.weights,
+                        strict=True,
+                    )
+                ],
+            )
+        what, _, where = self._what().partition(" from ")
         return (
-            f"<div><p><b>{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')}"
-            f"</b> from {counted(found.n_partitions, 'base clustering')}, {found.missing_share:.0%} of "
-            f"the labels missing. Mean confidence {found.mean_confidence:.2f}. {escape(found.reading)}</p>"
+            f"<div><p><b>{what}</b> from {where}. Mean confidence {found.mean_confidence:.2f}. "
+            f"{'' if self.by_views else escape(found.reading)}</p>"
             f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>{count}"
-            f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{bases}</div>"
+            f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{used}</div>"
             + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")
             + "</div>"
         )

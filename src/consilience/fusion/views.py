@@ -1,8 +1,9 @@
-"""Merge partial views: cluster each on the rows it has, and merge the partial labels."""
+"""Merge partial views: embed each and cluster once, or cluster each and merge the partial labels."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, ValuesView
 from dataclasses import replace
 from numbers import Integral
@@ -12,6 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
+from sklearn.base import clone
 
 from consilience import multiview
 from consilience._errors import InputError
@@ -28,6 +30,8 @@ from consilience.fusion.labels import (
 from consilience.fusion.result import Fusion
 from consilience.generate import base_partitions, graph_partitions
 from consilience.multiview.base import ViewMethod
+from consilience.multiview.pse import PSE, DoubtfulWarning
+from consilience.multiview.rows import quick_clusters
 from consilience.partitions import MISSING, Partitions
 from consilience.views import Views, check_views
 
@@ -38,6 +42,9 @@ _RANGE = (2, 20)
 # Base clusterings a view; fewer where there are many views, so that there are not many more than so many in
 # all, and at least the last.
 _A_VIEW, _IN_ALL, _FEWEST_A_VIEW = 20, 120, 5
+# Why a method was taken.
+_REASON = "Each view was embedded on its own, absent rows were filled in through other views."
+_ASKED = "It was asked for; base clusterings of each view only tell how far to trust it."
 
 
 def fuse_views(
@@ -46,41 +53,49 @@ def fuse_views(
     *,
     mask: ArrayLike | None = None,
     on: str | None = None,
-    clusterer: Any = "graph",
-    n_partitions: int | None = None,
     method: Any = "auto",
+    kind: Any = None,
+    view_weights: Any = None,
+    clusterer: Any = None,
+    n_partitions: int | None = None,
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | None = None,
 ) -> Fusion:
-    """Cluster every view several times on the rows it has, and merge the partial labels.
+    """Cluster instances by several tables of features, each of which may lack some of them.
 
     Parameters
     ----------
     views : list or dict of arrays, sparse matrices or frames
         Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
-        :func:`consilience.check_views`. Sparse tables are read as counts of terms: they are weighted by
-        inverse document frequency and scaled to unit rows. Dense columns are standardised; of tables of ten
-        and more columns, half of the base clusterings see the rows as they are, scaled to unit length.
+        :func:`consilience.check_views`. How each is read is said in the summary, and can be set by `kind`.
     n_clusters : int or "auto"
         The number of clusters, or "auto" to find it from a first round of base clusterings.
     mask : array-like of bool of shape (n_instances, n_views), optional
         True where an instance is present in a view.
     on : str, optional
         Column of ids by which frames are joined.
-    clusterer : "graph", "kmeans" or a scikit-learn clusterer, default="graph"
-        What clusters a view; see ``method`` of :func:`consilience.generate.base_partitions`. A clusterer
-        gets the table as it is, dense or sparse.
-    n_partitions : int, default=None
-        Base clusterings a view. Each draws its number of clusters between .6 and 3 times `n_clusters`. None
-        is 20, or fewer where there are more than six views: 120 in all, at least five a view.
     method : str or estimator, default="auto"
-        What merges the labels, as in :func:`fuse`. Or the name of a method in :mod:`consilience.multiview`,
-        or such an estimator: it clusters the views itself, and the base clusterings only tell how far to
-        trust its answer.
+        "auto" is :class:`~consilience.PSE`: each view is embedded on its own, absent rows are filled in
+        through other views, and all is clustered once. "labels" clusters every view several times and merges
+        the labels as :func:`fuse` does; so does the name of a label method, or such an estimator. Or the name
+        of another method in :mod:`consilience.multiview`, or such an estimator.
+    kind : str or dict of view name to str, optional
+        How views are read: "counts", "measurements" or "links"; what is left out is recognised. See `kind` of
+        :class:`~consilience.PSE`.
+    view_weights : dict of view name to number, or one number a view, optional
+        How much each view counts; see `view_weights` of :class:`~consilience.PSE`.
+    clusterer : "graph", "kmeans" or a scikit-learn clusterer, optional
+        What clusters a view where labels are merged; see ``method`` of
+        :func:`consilience.generate.base_partitions`. A clusterer gets the table as it is, dense or sparse.
+        None is "graph". With "auto", a clusterer means that its labels are merged.
+    n_partitions : int, default=None
+        Base clusterings a view, which tell how far to trust the answer, or are what is merged. Each draws its
+        number of clusters between .6 and 3 times `n_clusters`. None is 20, or fewer where there are more than
+        six views: 120 in all, at least five a view.
     n_jobs : int or None, default=None
-        Base clusterings made at once.
+        Base clusterings made at once, where labels are merged.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -91,14 +106,16 @@ def fuse_views(
     Returns
     -------
     fusion : Fusion
-        Labels, confidence and diagnostics; ``fusion.partitions`` holds the base clusterings, named after
-        their views. ``fusion.predict`` places new instances by their features.
+        Labels, confidence and diagnostics; ``fusion.model`` has what was read and used of each view,
+        ``fusion.partitions`` the base clusterings, named after their views. ``fusion.predict`` places new
+        instances by their features.
 
     Notes
     -----
-    With ``clusterer="graph"``, merged labels get a last vote: each instance goes to the cluster with the
-    largest share of its ten nearest neighbours, averaged over its views. Labels of base clusterings say in
-    which part of a view an instance lies, neighbours say it more finely.
+    Where labels are merged with ``clusterer="graph"``, they get a last vote: each instance goes to the
+    cluster with the largest share of its ten nearest neighbours, averaged over its views. Sparse tables are
+    then read as counts, dense ones are standardised, and of dense tables of ten and more columns half of the
+    base clusterings see the rows as they are, scaled to unit length.
 
     Examples
     --------
@@ -117,14 +134,15 @@ def fuse_views(
         accepted = Interval(Integral, 1, None, closed="left")
         check_parameter("n_partitions", n_partitions, accepted, "fuse_views", hint="use 20")
     rng = random_source(random_state)
-    direct = _view_method(method)
-    if direct is None and not (isinstance(method, str) and method.lower() == "auto"):
-        named_method(method, 1, "error", 0)  # a wrong name is an error before the views are clustered
+    direct = _view_method(method, clusterer, kind, view_weights)
+    merging = "auto" if isinstance(method, str) and method.lower() in ("auto", "labels") else method
+    if direct is None and merging != "auto":
+        named_method(merging, 1, "error", 0)  # a wrong name is an error before the views are clustered
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
     m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
     neighbours = ViewNeighbours().fit(table)
-    by_graph = isinstance(clusterer, str) and clusterer == "graph"
+    by_graph = clusterer is None or (isinstance(clusterer, str) and clusterer == "graph")
     clusterer = neighbours if by_graph else clusterer
     count = None
     if n_clusters == "auto":
@@ -132,16 +150,20 @@ def fuse_views(
         count = count_clusters(first, rng)
     k = count.n_clusters if count is not None else int(n_clusters)
     ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-    partitions = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, progress)
     backend, index_name = _kind_of(views, on)
+    if isinstance(direct, PSE):
+        model = _embed_views(direct, table, k, rng)
+        partitions = _cluster_embeddings(model, table, ks, m, rng, verbose, progress)
+        partitions = replace(partitions, backend=backend, index_name=index_name)
+        return Fusion(model.labels_, partitions, "PSE", _REASON, model, (), count)
+    partitions = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, progress)
     partitions = replace(partitions, backend=backend, index_name=index_name)
     if direct is not None:
         model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
-        reason = "It was asked for; base clusterings of each view only tell how far to trust it."
         labels = numbered_by_size(model.labels_)
-        return Fusion(labels, partitions, type(model).__name__, reason, model, (), count)
+        return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
     # All base clusterings have the same range of numbers around the wanted one: agreement is a good guide.
-    found = fuse_partitions(partitions, k, method, "error", rng, verbose, 0.0, progress)
+    found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, progress)
     labels, reason = found.labels, found.reason
     if by_graph:
         labels = numbered_by_size(neighbours.vote(labels))
@@ -149,12 +171,57 @@ def fuse_views(
     return Fusion(labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours)
 
 
-def _view_method(method: Any) -> Any:
+def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> Any:
     """An estimator that takes the views themselves, if `method` is or names one."""
+    direct = None
     if isinstance(method, ViewMethod):
-        return method
-    known = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
-    return known[method.lower()]() if isinstance(method, str) and method.lower() in known else None
+        direct = clone(method)
+    elif isinstance(method, str) and method.lower() == "auto":
+        direct = PSE() if clusterer is None else None
+    elif isinstance(method, str):
+        known = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
+        direct = known[method.lower()]() if method.lower() in known else None
+    given = {"kind": kind, "view_weights": view_weights}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return direct
+    if not isinstance(direct, PSE):
+        raise InputError(
+            f"{next(iter(given))} is a setting of PSE, and another method was asked for.",
+            hint="leave out method and clusterer, or prepare the tables beforehand.",
+        )
+    return direct.set_params(**given)
+
+
+def _embed_views(model: PSE, table: Views, k: int, rng: np.random.RandomState) -> PSE:
+    """The fitted model. What it found doubtful is in the diagnostics of the fusion."""
+    model.set_params(n_clusters=k, random_state=int(rng.randint(2**31)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DoubtfulWarning)
+        return model.fit(table)
+
+
+def _cluster_embeddings(
+    model: PSE,
+    table: Views,
+    n_clusters: tuple[int, int],
+    n_partitions: int,
+    rng: np.random.RandomState,
+    verbose: int,
+    progress: Progress | None,
+) -> Partitions:
+    """Base clusterings of every view from its soft embedding; of one that says nothing, a single cluster."""
+    columns = []
+    for v, name in enumerate(table.names):
+        codes = np.full((table.n_instances, n_partitions), MISSING, dtype=np.int32)
+        rows, f = model.embedded_view(v)
+        for j, k in enumerate(rng.randint(n_clusters[0], n_clusters[1] + 1, n_partitions)):
+            codes[rows, j] = quick_clusters(f, int(k), rng)
+        columns.append(codes)
+        _tell(name, len(rows), v, table.n_views, verbose, progress)
+    if progress is not None:
+        progress("merged by PSE", table.n_views, table.n_views)
+    return _base_table(table, columns)
 
 
 def _require_linked(views: Views) -> None:
@@ -182,7 +249,7 @@ def _cluster_views(
     progress: Progress | None,
 ) -> Partitions:
     """Base clusterings of every view; an instance that a view lacks has no labels there."""
-    columns, names, of_view = [], [], []
+    columns = []
     for v, name in enumerate(views.names):
         rows, X = views.rows(v)
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
@@ -200,18 +267,31 @@ def _cluster_views(
             found = base_partitions(
                 X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
             )
-        if progress is not None:
-            progress(f"clustered view {name}", v + 1, views.n_views)
         codes = np.full((views.n_instances, found.shape[1]), MISSING, dtype=np.int32)
         codes[rows] = found
         columns.append(codes)
-        names += [f"{name} {j + 1}" for j in range(found.shape[1])]
-        of_view += [name] * found.shape[1]
-        if verbose:
-            print(f"fuse_views: clustered view {name!r} ({len(rows)} instances)", file=sys.stderr)
+        _tell(name, len(rows), v, views.n_views, verbose, progress)
+    return _base_table(views, columns)
+
+
+def _base_table(views: Views, columns: list[np.ndarray]) -> Partitions:
+    """Base clusterings of every view as one table."""
     codes = np.hstack(columns)
+    names = [
+        f"{name} {j + 1}"
+        for name, part in zip(views.names, columns, strict=True)
+        for j in range(part.shape[1])
+    ]
+    of_view = np.repeat(np.array(views.names, dtype=object), [part.shape[1] for part in columns]).tolist()
     categories = [np.arange(k + 1) for k in codes.max(axis=0)]
     return Partitions.of_rows(codes, categories, names, index=views.index, views=of_view).compact()
+
+
+def _tell(name: str, n_rows: int, v: int, n_views: int, verbose: int, progress: Progress | None) -> None:
+    if progress is not None:
+        progress(f"clustered view {name}", v + 1, n_views)
+    if verbose:
+        print(f"fuse_views: clustered view {name!r} ({n_rows} instances)", file=sys.stderr)
 
 
 def _split(n: int, parts: int) -> list[int]:

@@ -8,6 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+
+# Quick clusters are looked for among so many rows.
+_SAMPLE = 5_000
 
 
 class RowClusters(NamedTuple):
@@ -31,3 +35,10 @@ def cluster_rows(h: np.ndarray, n_clusters: int, *, n_init: int, rng: np.random.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(h)
     return RowClusters(model.labels_.astype(np.int64), model.cluster_centers_)
+
+
+def quick_clusters(h: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    """k-means from one start, on a sample of very many rows: one opinion of many."""
+    sample = h if len(h) <= _SAMPLE else h[np.sort(rng.choice(len(h), _SAMPLE, replace=False))]
+    found = cluster_rows(sample, min(n_clusters, len(sample)), n_init=1, rng=rng)
+    return found.labels if sample is h else pairwise_distances_argmin(h, found.centers)

@@ -1,0 +1,862 @@
+"""PSE, propagated spectral embeddings: embed each view softly, fill in who is absent, cluster once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin
+from threadpoolctl import threadpool_limits
+
+from consilience._errors import InputError
+from consilience._methods import About
+from consilience._values import counted, did_you_mean
+from consilience._warnings import warn
+from consilience.core.eigen import leading_eigenpairs
+from consilience.core.neighbours import NeighbourIndex
+from consilience.core.parameters import parameters
+from consilience.diagnostics.counts import Finding
+from consilience.multiview.base import ViewMethod
+from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.scaling import by_deviation, by_rarity, unit_norm_rows
+from consilience.views import Views
+
+Matrix = Any  # a 2-D float array or a CSR array
+Kind = Literal["counts", "measurements", "links"]
+
+# A view without negative entries of which less than this share is not zero is read as counts.
+_FILLED = 0.25
+# Measurements of so many columns are also looked at by the directions of their rows.
+_WIDE = 10
+# Sizes of neighbourhoods, averaged: which one suits a view is not known. Where there are many rows, one.
+_SIZES, _MANY_ROWS, _SIZES_OF_MANY = (5, 10, 20, 40), 20_000, (20,)
+# Weight of a row's links to all others, in mean degrees: it keeps small groups out of leading eigenvectors.
+_TAU = 0.5
+# Eigenvectors of a view and of all views, for each cluster and at most beyond their number.
+_RANK, _EXTRA = 2, 30
+_EIGEN_TOL = 1e-3
+# Sweeps that fill in absent rows.
+_SWEEPS = 10
+# Views below the first relation to every other view are on their own, above the second not at all.
+_APART = (0.10, 0.15)
+# Below this one, the user is told.
+UNRELATED = 0.12
+_LEAST_SHARED = 10  # rows from which a relation is read
+_LEAST_WEIGHT = 0.1
+# Splits, starts of k-means, most rows and most columns of the test whether clusters of a view come again.
+_SPLITS, _SPLIT_STARTS, _SPLIT_ROWS, _SPLIT_COLUMNS = 3, 3, 4000, 512
+# A view whose neighbours share a cluster hardly more often than chance, which the user is told too.
+SILENT = 0.05
+
+
+# --- 1. reading a view --------------------------------------------------------------------------------------
+
+
+class Reading(NamedTuple):
+    """How the features of a view become rows between which distances mean something."""
+
+    kind: Kind
+    looks: tuple[str, ...]
+    center: np.ndarray | None = None  # of measurements
+    factor: np.ndarray | None = None
+
+    def apply(self, x: Matrix) -> list[Matrix]:
+        """The rows in every look."""
+        if self.kind != "measurements":
+            return [unit_norm_rows((x.log1p() @ sp.diags_array(self.factor)).tocsr())]
+        scaled = (x - self.center) * self.factor
+        return [scaled, unit_norm_rows(x)] if len(self.looks) == 2 else [scaled]
+
+
+def recognise(x: Matrix, n_present: int) -> Kind:
+    """What a table with zeros in absent rows holds, by its values and not by how they are stored.
+
+    A square table of counts without a diagonal is taken for links between the instances.
+    """
+    filled = x.count_nonzero() if sp.issparse(x) else np.count_nonzero(x)
+    if x.min() < 0 or filled >= _FILLED * n_present * x.shape[1]:
+        return "measurements"
+    return "links" if x.shape[0] == x.shape[1] and not np.any(x.diagonal()) else "counts"
+
+
+def stored(x: Matrix, kind: Kind) -> Matrix:
+    """Counts as a sparse array and measurements as a dense one, however they came: sums round alike."""
+    if kind == "measurements":
+        return x.toarray() if sp.issparse(x) else x
+    x = sp.csr_array(x)
+    if x.nnz > x.count_nonzero():
+        x = x.copy()
+        x.eliminate_zeros()
+    x.sort_indices()
+    return x
+
+
+def says_something(x: Matrix) -> np.ndarray:
+    """Whether rows have an entry: those of counts that have none are absent, whoever stored them."""
+    return np.diff(x.indptr) > 0 if sp.issparse(x) else np.ones(len(x), dtype=bool)
+
+
+def read(x: Matrix, kind: Kind) -> Reading:
+    r"""Learn how rows are scaled.
+
+    Counts: :math:`\log(1 + x_{ij}) (\log \frac{1 + n}{1 + df_j} + 1)`, rows of length one. Measurements:
+    columns of mean zero and variance one; wide tables also as they are, with rows of length one.
+    """
+    if kind != "measurements":
+        scaling = by_rarity(x.shape[0], np.bincount(x.indices, minlength=x.shape[1]))
+        return Reading(kind, ("log counts by rarity, unit rows",), factor=scaling.factor)
+    center = x.mean(axis=0)
+    scaling = by_deviation(center, np.square(x - center).mean(axis=0))
+    looks = ("standardised columns", "unit rows")[: 2 if x.shape[1] >= _WIDE else 1]
+    return Reading(kind, looks, center, scaling.factor)
+
+
+# --- 2. the graph of a view ---------------------------------------------------------------------------------
+
+
+class Look(NamedTuple):
+    """Rows of a view in one look, and how far each of them reaches: one line for each neighbourhood size."""
+
+    rows: Matrix
+    among: NeighbourIndex
+    sizes: tuple[int, ...]
+    reach: np.ndarray  # mean squared distance to the m nearest
+    least: np.ndarray  # the smallest width of a kernel, for each size
+
+
+def neighbourhoods(x: Matrix) -> tuple[Look, sp.csr_array]:
+    r"""Weights of the nearest rows of every row, which sum to one.
+
+    .. math:: R_{ij} \propto \frac{1}{s_{ij}} \exp\left(-\frac{d_{ij}^2}{2 s_{ij}^2}\right), \qquad
+        s_{ij} = \frac{r_i + r_j + d_{ij}}{6}
+
+    for the m nearest j, averaged over m. Symbols: d_ij -> squared distance; r_i -> reach, mean of d_ij over
+    these j.
+    """
+    n = x.shape[0]
+    sizes = tuple(dict.fromkeys(min(m, n - 1) for m in (_SIZES if n <= _MANY_ROWS else _SIZES_OF_MANY)))
+    known = NeighbourIndex(x)
+    index, d = known.nearest(sizes[-1])
+    reach = np.array([d[:, :m].mean(axis=1) for m in sizes])
+    width = [(r[:, None] + r[index[:, :m]] + d[:, :m]).mean() / 6 for m, r in zip(sizes, reach, strict=True)]
+    look = Look(x, known, sizes, reach, np.maximum(1e-8 * np.array(width), 1e-300))
+    return look, _weights(look, index, d)
+
+
+def neighbourhoods_of_new(look: Look, x: Matrix) -> sp.csr_array:
+    """The same weights, of new rows to those that were fitted."""
+    return _weights(look, *look.among.nearest(look.sizes[-1], x))
+
+
+def _weights(look: Look, index: np.ndarray, d: np.ndarray) -> sp.csr_array:
+    total = np.zeros_like(d)
+    for m, reach, least in zip(look.sizes, look.reach, look.least, strict=True):
+        near = d[:, :m]
+        s = np.maximum((near.mean(axis=1)[:, None] + reach[index[:, :m]] + near) / 6.0, least)
+        w = np.exp(-0.5 * (near / s) ** 2) / s
+        total[:, :m] += w / (w.sum(axis=1, keepdims=True) * len(look.sizes))
+    ends = np.arange(0, total.size + 1, total.shape[1])
+    return sp.csr_array((total.ravel(), index.ravel(), ends), shape=(len(d), look.rows.shape[0]))
+
+
+def view_graph(looks: Sequence[Matrix]) -> tuple[list[Look], sp.csr_array]:
+    """G = A + A^T, with A the neighbourhoods averaged over looks."""
+    found, weights = zip(*(neighbourhoods(x) for x in looks), strict=True)
+    mean = sum(weights[1:], weights[0]) / len(looks)
+    return list(found), (mean + mean.T).tocsr()
+
+
+# --- 3. soft embedding of a view ----------------------------------------------------------------------------
+
+
+def rank_of(n_clusters: int) -> int:
+    """c, the eigenvectors that are looked at: more than clusters, since what is last counts least."""
+    return min(_RANK * n_clusters, n_clusters + _EXTRA)
+
+
+def soft_embedding(graph: sp.csr_array, c: int) -> np.ndarray:
+    r"""Leading eigenvectors, faded out towards the first that is left out.
+
+    .. math:: M = (D + t)^{-1/2} (G + \tfrac{t}{n} 1 1^T) (D + t)^{-1/2}, \qquad
+        F = [\sqrt{\lambda_a - \lambda_{c+1}} \, u_a]_{a \le c}, \text{ rows of length one}
+
+    Symbols: D -> degrees; t -> half the mean degree; lambda, u -> eigenpairs of M.
+    """
+    n = graph.shape[0]
+    c = min(c, n - 1)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    t = _TAU * degree.mean()
+    root = 1.0 / np.sqrt(degree + t)
+    scaled = (sp.diags_array(root) @ graph @ sp.diags_array(root)).tocsr()
+
+    def product(x: np.ndarray) -> np.ndarray:
+        x = x.reshape(n, -1)
+        return np.asarray(scaled @ x + (t / n) * root[:, None] * (root @ x))
+
+    matrix = LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
+    values, vectors = leading_eigenpairs(matrix, c + 1, tol=_EIGEN_TOL)
+    values = np.maximum(values, 0.0)
+    return unit_rows(vectors[:, :c] * np.sqrt(values[:c] - values[c]))
+
+
+def at_one_place(f: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """The same with rows of a group at their mean: which neighbours equal rows got was a toss-up."""
+    sizes = np.bincount(group)
+    if len(sizes) == len(f):
+        return f
+    return unit_rows(np.asarray(sp.csr_array((1.0 / sizes[group], (group, np.arange(len(f))))) @ f)[group])
+
+
+def equal_rows(x: Matrix) -> np.ndarray:
+    """A number for every row, the same for equal rows."""
+    if not sp.issparse(x):
+        whole = np.ascontiguousarray(x + 0.0)  # no negative zeros
+        return np.unique(whole.view(f"V{whole.itemsize * whole.shape[1]}").ravel(), return_inverse=True)[1]
+    known: dict[bytes, int] = {}
+    return np.array(
+        [
+            known.setdefault(x.indices[a:b].tobytes() + x.data[a:b].tobytes(), len(known))
+            for a, b in pairwise(x.indptr)
+        ]
+    )
+
+
+# --- 4., 5. fill in absent rows, and stack the views --------------------------------------------------------
+
+
+class View(NamedTuple):
+    """A view that was read: its rows, how they look, and where they are."""
+
+    rows: np.ndarray  # instances
+    reading: Reading
+    looks: list[Look]
+    graph: sp.csr_array  # G, between `rows`
+    embedding: np.ndarray  # F, of `rows`
+
+
+def lifted(view: View, n: int) -> sp.csr_array:
+    """The graph of a view between all instances."""
+    g = view.graph.tocoo()
+    return sp.csr_array((g.data, (view.rows[g.row], view.rows[g.col])), shape=(n, n))
+
+
+def fill_in(views: Sequence[View], weights: np.ndarray, n: int) -> list[np.ndarray]:
+    r"""Embeddings of all instances in every view: those of the neighbours, where it has none of its own.
+
+    .. math:: x_i \leftarrow \frac{\sum_j P_{ij} \kappa_j x_j}{\sum_j P_{ij} \kappa_j} \quad (i \notin R_v)
+
+    Symbols: P -> the sum of the views' graphs, times their weights, rows divided by their sums; kappa -> 1
+    where j is in the view or was filled in; R_v -> the rows of the view. Filled-in rows are shorter than one
+    where neighbours differ, and so count less.
+    """
+    total = sum((w * lifted(view, n) for view, w in zip(views, weights, strict=True)), sp.csr_array((n, n)))
+    blocks = []
+    for view in views:
+        absent = np.setdiff1d(np.arange(n), view.rows)
+        x, known = np.zeros((n, view.embedding.shape[1])), np.zeros(n)
+        x[view.rows], known[view.rows] = view.embedding, 1.0
+        part = total[absent]
+        for _ in range(_SWEEPS if len(absent) else 0):
+            mass = part @ known
+            x[absent] = (part @ x) / np.where(mass > 0, mass, 1.0)[:, None]
+            known[absent] = mass > 0
+        blocks.append(x)
+    return blocks
+
+
+def soft_projection(x: np.ndarray, c: int) -> np.ndarray:
+    r"""Onto the leading directions, faded out: :math:`V_c \, diag \sqrt{1 - \omega_{c+1} / \omega_a}`."""
+    width = x.shape[1]
+    values, vectors = leading_eigenpairs(x.T @ x, width)
+    values = np.maximum(values, 0.0)
+    c = max(1, min(c, width - 1))
+    following = values[c] if c < width else 0.0
+    fading = np.sqrt(np.maximum(1.0 - following / np.maximum(values[:c], 1e-300), 0.0))
+    return np.asarray(vectors[:, :c] * fading)
+
+
+# --- weights of views that share nothing with others --------------------------------------------------------
+
+
+def relations(views: Sequence[View], n: int) -> np.ndarray:
+    r"""How far each view is related to every other: 0 as by chance, 1 as to itself; NaN where it is unknown.
+
+    .. math:: C_{uv} = \frac{tr(Z^T P_u Z)}{tr(Z^T Z)}, \qquad
+        \rho_{uv} = \frac12 \left(\frac{C_{uv}}{C_{vv}} + \frac{C_{vu}}{C_{uu}}\right)
+
+    is the share of the variance of v's embedding that neighbours in u explain, less what they explain after
+    the rows have been permuted, over what v's own neighbours explain. Two standard deviations over
+    permutations are added: few shared rows should not look unrelated by chance.
+
+    Symbols: P_u -> the graph of u on the rows that both have, rows divided by their sums; Z -> the embedding
+    of v there, centred. Mean and deviation over permutations are exact, by Mantel's formula.
+    """
+    k = len(views)
+    c, spread = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    for u, first in enumerate(views):
+        place = np.full(n, -1)
+        place[first.rows] = np.arange(len(first.rows))
+        for v, second in enumerate(views):
+            here = place[second.rows]
+            if np.count_nonzero(here >= 0) < _LEAST_SHARED:
+                continue
+            z = second.embedding[here >= 0]
+            graph = first.graph[here[here >= 0]][:, here[here >= 0]]
+            c[u, v], mean, spread[u, v] = _explained(graph, z - z.mean(axis=0))
+            c[u, v] -= mean * (u != v)
+    own = np.maximum(np.diag(c), 1e-12)
+    rho, spread = c / own, spread / own
+    rho = (rho + rho.T) / 2 + (spread + spread.T)
+    np.fill_diagonal(rho, np.nan)
+    return rho
+
+
+def _explained(graph: sp.csr_array, z: np.ndarray) -> tuple[float, float, float]:
+    """The share of the variance that neighbours explain; its mean and deviation over permutations of rows."""
+    n = len(z)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    walk = (sp.diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ graph).tocsr()
+    squares = np.einsum("ij,ij->i", z, z)
+    total = max(float(squares[degree > 0].sum()), 1e-300)
+    value = float(np.einsum("ij,ij->", z, walk @ z))
+    # Mantel: moments of the sum of a_ij b_p(i)p(j), a and b symmetric without diagonals.
+    a = (walk + walk.T) / 2
+    a0, a1, a2 = a.sum(), a.multiply(a).sum(), (np.asarray(a.sum(axis=1)) ** 2).sum()
+    gram = z.T @ z
+    b0, b1, b2 = -squares.sum(), (gram * gram).sum() - (squares**2).sum(), (squares**2).sum()
+    pairs, triples, quadruples = n * (n - 1), n * (n - 1) * (n - 2), n * (n - 1) * (n - 2) * (n - 3)
+    mean = a0 * b0 / pairs
+    square = (
+        2 * a1 * b1 / pairs
+        + 4 * (a2 - a1) * (b2 - b1) / triples
+        + (a0**2 + 2 * a1 - 4 * a2) * (b0**2 + 2 * b1 - 4 * b2) / quadruples
+    )
+    return value / total, mean / total, float(np.sqrt(max(square - mean**2, 0.0))) / total
+
+
+def reproducibility(looks: Sequence[Matrix], n_clusters: int, rng: np.random.RandomState) -> float:
+    """How far two halves of the rows of a view have the same clusters, beyond what shapeless rows have.
+
+    0: no more than Gaussian rows of the same mean and covariance; 1: the same clusters.
+    """
+    n = looks[0].shape[0]
+    if n < max(4 * n_clusters, 20):
+        return 0.0
+    if n > _SPLIT_ROWS:
+        some = np.sort(rng.permutation(n)[:_SPLIT_ROWS])
+        looks = [x[some] for x in looks]
+    real = _agreement_of_halves(looks, n_clusters, rng)
+    shapeless = _agreement_of_halves([_shapeless(x, rng) for x in looks], n_clusters, rng)
+    return max(0.0, (real - shapeless) / max(1.0 - shapeless, 1e-12))
+
+
+def _agreement_of_halves(looks: Sequence[Matrix], k: int, rng: np.random.RandomState) -> float:
+    """Mean adjusted Rand index of the clusters of a half and those that neighbours carry over to it."""
+    n, scores = looks[0].shape[0], []
+    graph = view_graph(looks)[1]
+    for _ in range(_SPLITS):
+        halves, labels = [np.sort(half) for half in np.array_split(rng.permutation(n), 2)], []
+        for half in halves:
+            f = soft_embedding(view_graph([x[half] for x in looks])[1], rank_of(k))
+            labels.append(cluster_rows(f, k, n_init=_SPLIT_STARTS, rng=rng).labels)
+        for here, there in ((0, 1), (1, 0)):
+            votes = graph[halves[there]][:, halves[here]] @ np.eye(k)[labels[here]]
+            reached = votes.any(axis=1)
+            scores.append(adjusted_rand_score(labels[there][reached], votes[reached].argmax(axis=1)))
+    return float(np.mean(scores))
+
+
+def _shapeless(x: Matrix, rng: np.random.RandomState) -> np.ndarray:
+    """Gaussian rows with the mean and covariance of those given: as many dimensions, no clusters."""
+    if x.shape[1] > _SPLIT_COLUMNS:
+        x = x @ (rng.standard_normal((x.shape[1], _SPLIT_COLUMNS)) / np.sqrt(_SPLIT_COLUMNS))
+    x = x.toarray() if sp.issparse(x) else x
+    mean, n = x.mean(axis=0), len(x)
+    return np.asarray(mean + rng.standard_normal((n, n)) @ (x - mean) / np.sqrt(n))
+
+
+class Weights(NamedTuple):
+    """What views count, and why; an entry a view."""
+
+    weight: np.ndarray
+    relation: np.ndarray  # to the view that is closest, NaN where it is unknown
+    reproducibility: np.ndarray  # NaN where it was not needed
+
+    @property
+    def unrelated(self) -> np.ndarray:
+        """Whether a view shares nothing with any other."""
+        return self.relation < UNRELATED
+
+
+def weigh(views: Sequence[View], n: int, n_clusters: int, given: np.ndarray | None = None) -> Weights:
+    r"""The given weights, or equal ones; but a view that is related to no other counts by how it reproduces.
+
+    .. math:: w_v = \max\left(\left(\frac{e_v + .02}{\max e + .02}\right)^2, .1\right)^{a_v}, \qquad
+        a_v = clip\left(\frac{.15 - r_v}{.05}, 0, 1\right)
+
+    Views that share something gain from each other, however poor one of them is. Views that share nothing
+    would give the product of two partitions; then the one with real clusters is the better bet.
+
+    Symbols: r_v -> the largest relation of v to another view; e_v -> `reproducibility`.
+    """
+    rho = relations(views, n)
+    known = ~np.isnan(rho)
+    relation = np.where(known.any(axis=1), np.where(known, rho, -np.inf).max(axis=1), np.nan)
+    weight, e = np.ones(len(views)), np.full(len(views), np.nan)
+    if given is not None:
+        return Weights(given, relation, e)
+    low, high = _APART
+    alone = np.nan_to_num(np.clip((high - relation) / (high - low), 0.0, 1.0))
+    if alone.any():
+        rng = np.random.RandomState(0)  # of its own: what it draws changes no other answer
+        e = np.array([reproducibility([x.rows for x in view.looks], n_clusters, rng) for view in views])
+        weight = np.maximum(((e + 0.02) / (e.max() + 0.02)) ** 2, _LEAST_WEIGHT) ** alone
+    return Weights(weight, relation, e)
+
+
+# --- all of it ----------------------------------------------------------------------------------------------
+
+
+class PSEResult(NamedTuple):
+    """What `pse` found."""
+
+    labels: np.ndarray  # the largest cluster where nothing is known
+    cluster_centers: np.ndarray
+    embedding: np.ndarray  # Y, rows of length one; zero where nothing is known
+    projected: np.ndarray  # the same, before rows were scaled
+    kinds: list[Kind]
+    views: list[View | None]  # None: it has fewer than three rows, or they are all the same
+    weights: Weights
+
+
+def embed_view(x: Matrix, present: np.ndarray, kind: Kind, c: int) -> View | None:
+    """Steps 1 to 3 for a view."""
+    rows = np.flatnonzero(present)
+    if len(rows) < 3:
+        return None
+    x = x[rows]
+    group = equal_rows(x)
+    if group.max() == 0:
+        return None
+    reading = read(x, kind)
+    looks, graph = view_graph(reading.apply(x))
+    return View(rows, reading, looks, graph, at_one_place(soft_embedding(graph, c), group))
+
+
+def pse(
+    arrays: Sequence[Matrix],
+    observed: np.ndarray,
+    kinds: Sequence[Kind],
+    n_clusters: int,
+    *,
+    view_weights: np.ndarray | None,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> PSEResult:
+    r"""k-means on the embeddings of all views side by side, absent rows filled in through other views.
+
+    1. Each view is read as counts or as measurements. 2. Its neighbours make a graph. 3. Leading eigenvectors
+    of the graph, faded out, place its rows. 4. Absent rows get the mean place of their neighbours in other
+    views. 5. Of the places side by side, X = [X_1 ... X_V] with :math:`X^T X = V diag(\omega) V^T`, leading
+    directions are kept, faded out: :math:`Y = X V_c \, diag \sqrt{1 - \omega_{c+1} / \omega_a}`, rows of
+    length one. 6. k-means.
+
+    Symbols: c -> `rank_of`; steps -> the functions above, in their order.
+
+    Cost: neighbours of all rows of each view; then linear in instances x clusters.
+    """
+    n, c = len(observed), rank_of(n_clusters)
+    found = [embed_view(x, observed[:, v], kinds[v], c) for v, x in enumerate(arrays)]
+    used = [v for v, view in enumerate(found) if view is not None]
+    views = [view for view in found if view is not None]
+    every = Weights(np.zeros(len(arrays)), *np.full((2, len(arrays)), np.nan))
+    y = np.zeros((n, 1))
+    if views:
+        weights = weigh(views, n, n_clusters, None if view_weights is None else view_weights[used])
+        for of_used, of_all in zip(weights, every, strict=True):
+            of_all[used] = of_used
+        blocks = fill_in(views, weights.weight, n)
+        x = np.hstack([w * block for w, block in zip(weights.weight, blocks, strict=True)])
+        y = x @ soft_projection(x, c)
+    embedding = unit_rows(y)
+    labels, centers = np.zeros(n, dtype=np.int64), np.zeros((1, y.shape[1]))
+    some = embedding.any(axis=1)
+    if some.any():
+        known = cluster_rows(embedding[some], min(n_clusters, int(some.sum())), n_init=n_init, rng=rng)
+        labels[:] = np.bincount(known.labels).argmax()
+        labels[some], centers = known.labels, known.centers
+    return PSEResult(labels, centers, embedding, y, list(kinds), found, every)
+
+
+def new_places(result: PSEResult, arrays: Sequence[Matrix], observed: np.ndarray) -> np.ndarray:
+    """Y of new instances: the mean place of their neighbours, averaged over the views that they have."""
+    y, total = np.zeros((len(observed), result.projected.shape[1])), np.zeros(len(observed))
+    for view, weight, x, present in zip(result.views, result.weights.weight, arrays, observed.T, strict=True):
+        if view is None:
+            continue
+        x = stored(x, view.reading.kind)
+        rows = np.flatnonzero(present & says_something(x))
+        if not len(rows):
+            continue
+        looks = zip(view.looks, view.reading.apply(x[rows]), strict=True)
+        places = result.projected[view.rows]
+        near = [neighbourhoods_of_new(look, new) @ places for look, new in looks]
+        y[rows] += weight * sum(near) / len(near)
+        total[rows] += weight
+    return unit_rows(y / np.where(total > 0, total, 1.0)[:, None])
+
+
+def support_of_clusters(view: View, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    r"""How strongly a view supports each cluster: 0 as by chance, 1 where neighbours are all in the same one.
+
+    .. math:: \frac{m_c - \pi_c}{1 - \pi_c}
+
+    Symbols: m_c -> mean share of a member's neighbour weight that is in its own cluster c; pi_c -> share of
+    the cluster among the rows of the view. NaN for a cluster of which it has fewer than two rows, or all.
+    """
+    z = labels[view.rows]
+    placed = z >= 0
+    shares = view.graph @ np.eye(n_clusters + 1)[z][:, :n_clusters]
+    own = np.zeros(len(z))
+    own[placed] = shares[placed, z[placed]] / np.asarray(view.graph.sum(axis=1)).ravel()[placed]
+    sizes = np.bincount(z[placed], minlength=n_clusters)
+    inside = np.bincount(z[placed], own[placed], n_clusters) / np.maximum(sizes, 1)
+    share = sizes / max(int(placed.sum()), 1)
+    known = (sizes > 1) & (share < 1)
+    return np.where(known, (inside - share) / np.where(known, 1.0 - share, 1.0), np.nan)
+
+
+def canonical_order(arrays: Sequence[Matrix], observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An order of instances and one of views that follow from what they hold, and not from how they came.
+
+    By sums of the entries with weights that no two different rows will have in common.
+    """
+    keys = []
+    for x, present in zip(arrays, observed.T, strict=True):
+        direction = np.random.RandomState(0).uniform(1.0, 2.0, x.shape[1])
+        sums = x @ direction if sp.issparse(x) else (x * direction).sum(axis=1)
+        keys.append(np.where(present, sums, np.inf))
+    of_view = [(x.shape[1], *np.sort(key)[[0, len(key) // 2]]) for x, key in zip(arrays, keys, strict=True)]
+    views = sorted(range(len(arrays)), key=of_view.__getitem__)
+    return np.lexsort([keys[v] for v in views]), np.array(views)
+
+
+def in_given_order(result: PSEResult, instances: np.ndarray, views: np.ndarray) -> PSEResult:
+    """A result about instances and views in another order, as they were given."""
+    back, first = np.argsort(instances), np.argsort(views)
+    found = [view and view._replace(rows=instances[view.rows]) for view in result.views]
+    return result._replace(
+        labels=result.labels[back],
+        embedding=result.embedding[back],
+        projected=result.projected[back],
+        kinds=[result.kinds[v] for v in first],
+        views=[found[v] for v in first],
+        weights=Weights(*(values[first] for values in result.weights)),
+    )
+
+
+class DoubtfulWarning(UserWarning):
+    """Something makes the answer doubtful: a view or instances that say nothing."""
+
+
+class ViewReading(NamedTuple):
+    """How a view was read, and which of its rows were used."""
+
+    kind: Kind
+    looks: tuple[str, ...]
+    n_rows: int  # that were used
+    n_empty: int  # without any entry: absent
+
+
+@parameters
+class PSE(ViewMethod):
+    """Propagated spectral embeddings: any number of views of any kind, rows absent here and there.
+
+    Every view is embedded on its own, by eigenvectors of a graph of its neighbours; who is absent from a view
+    gets the place of its neighbours in other views; all places side by side are clustered once. This is the
+    default of :func:`consilience.fuse_views`. Use it for views of any kind, each of which says something
+    about the clusters. Prefer clustering a view alone where the others are known to say nothing.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    kind : {"auto", "counts", "measurements", "links"} or dict of view name to one of these, default="auto"
+        How views are read. "auto": counts where no entry is negative and less than a quarter are not zero,
+        whether stored densely or sparsely; links where such a table is square with an empty diagonal;
+        measurements otherwise. Links are read as counts are: instances that link to the same ones are alike.
+    view_weights : "auto", "equal", dict of view name to number, or one number a view, default="auto"
+        How much each view counts. "auto" is equal weights, but for views that share nothing with any other:
+        these count by how well their clusters come again in halves of the rows.
+    unobserved : {"largest", "noise", "error"}, default="largest"
+        What to do with instances whose rows are empty in all their views: put them in the largest cluster,
+        label them -1, or refuse.
+    n_init : int, default=10
+        Number of starts of k-means.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts of k-means. All else is deterministic.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_instances, n_directions)
+        Rows of length one, on which k-means runs; zero where nothing is known of an instance.
+    view_readings_ : dict of str to ViewReading
+        By view: ``kind``, ``looks`` (the scalings), ``n_rows`` (that were used) and ``n_empty`` (rows without
+        any entry, which count as absent).
+    view_agreement_ : ndarray of shape (n_views,)
+        How far neighbours in a view share a cluster: 0 as by chance, 1 always; the mean over clusters.
+    view_support_ : ndarray of shape (n_views, n_clusters)
+        The same for every cluster; NaN where a view has fewer than two of its members.
+    view_weights_ : ndarray of shape (n_views,)
+        How much each view counted; 0 for one whose rows are all alike.
+    view_relations_ : ndarray of shape (n_views,)
+        How far each view is related to the one that is closest to it: 0 as by chance, 1 as to itself. NaN
+        where they have too few rows in common.
+    view_reproducibility_ : ndarray of shape (n_views,)
+        How well clusters of a view come again in halves of its rows; NaN where weights did not need it.
+    informed_ : ndarray of bool of shape (n_instances,)
+        Whether anything is known of an instance.
+    findings_ : list of str
+        What makes the answer doubtful, in sentences; `fit` warns of each.
+
+    Also those of every :class:`~consilience.multiview.ViewMethod`: labels, views and others.
+
+    Notes
+    -----
+    Instances and views are put in an order that follows from their values, so that another order of rows or
+    of views changes nothing. Equal rows of a view get one place.
+
+    References
+    ----------
+    None: the method is this library's own. Kernels with local widths are those of B. Wang et al., "Similarity
+    network fusion", Nature Methods 11, 2014; a link from every row to every other is from T. Qin and K. Rohe,
+    "Regularized spectral clustering", NeurIPS 2013.
+
+    Examples
+    --------
+    >>> from consilience import PSE
+    >>> from consilience.datasets import make_partial_views
+    >>> data = make_partial_views(missing=0.5, random_state=0)
+    >>> model = PSE(n_clusters=2, random_state=0).fit(data.views, mask=data.observed)
+    >>> [reading.kind for reading in model.view_readings_.values()]
+    ['measurements', 'measurements']
+    >>> model.predict([data.views[0][:3], None]).shape
+    (3,)
+    """
+
+    about = About(
+        use="the default for views: text, counts, links and measurements",
+        avoid="only one of the views says anything about the clusters",
+        cost="nearest neighbours in each view",
+    )
+
+    kind: Literal["auto", "counts", "measurements", "links"] | Annotated[dict[str, str], dict] = "auto"
+    view_weights: Literal["auto", "equal"] | Annotated[Any, dict, "array-like"] = "auto"
+    unobserved: Literal["largest", "noise", "error"] = "largest"
+
+    def _solve(self, views: Views, rng: np.random.RandomState) -> PSEResult:
+        kinds = self._kinds(views)
+        arrays = [stored(x, kind) for x, kind in zip(views.arrays, kinds, strict=True)]
+        weights = self._weights(views)
+        present = views.observed & np.column_stack([says_something(x) for x in arrays])
+        self._n_empty = views.observed.sum(axis=0) - present.sum(axis=0)
+        instances, order = canonical_order(arrays, present)
+        result = pse(
+            [arrays[v][instances] for v in order],
+            present[np.ix_(instances, order)],
+            [kinds[v] for v in order],
+            self.n_clusters,
+            view_weights=None if weights is None else weights[order],
+            n_init=self.n_init,
+            rng=rng,
+        )
+        return in_given_order(result, instances, order)
+
+    def _kinds(self, views: Views) -> list[Kind]:
+        """How each view is to be read."""
+        asked = _by_name("kind", self.kind, views.names, "auto")
+        kinds = []
+        for v, (name, kind) in enumerate(zip(views.names, asked, strict=True)):
+            if kind not in ("auto", "counts", "measurements", "links"):
+                raise InputError(
+                    f"The 'kind' of view {name!r} must be 'auto', 'counts', 'measurements' or 'links'. Got "
+                    f"{kind!r} instead.",
+                    hint="leave it out to have it recognised.",
+                )
+            if kind in ("counts", "links") and views.arrays[v].min() < 0:
+                raise InputError(
+                    f"view {name!r} has negative entries, which kind={kind!r} cannot take.",
+                    hint="read it as 'measurements'.",
+                )
+            seen = int(views.observed[:, v].sum())
+            kinds.append(recognise(views.arrays[v], seen) if kind == "auto" else kind)
+        return kinds
+
+    def _weights(self, views: Views) -> np.ndarray | None:
+        """The weights that were given."""
+        if isinstance(self.view_weights, str):
+            return None if self.view_weights == "auto" else np.ones(views.n_views)
+        given = _by_name("view_weights", self.view_weights, views.names, 1.0)
+        weights = np.asarray(given, dtype=float)
+        if weights.shape != (views.n_views,) or not np.isfinite(weights).all() or weights.min() < 0:
+            raise InputError(
+                f"view_weights must be a number of at least 0 for each of the {views.n_views} views. Got "
+                f"{self.view_weights!r} instead.",
+                hint=f"the views are {', '.join(map(repr, views.names))}.",
+            )
+        if not weights.any():
+            raise InputError("all view_weights are 0.", hint="give one view a weight.")
+        return weights
+
+    def _learn(self, result: PSEResult, views: Views, order: np.ndarray) -> None:
+        self._result = result
+        self._centers = result.cluster_centers[order[order < len(result.cluster_centers)]]
+        self.embedding_ = result.embedding
+        self.informed_ = np.asarray(result.embedding.any(axis=1))
+        self.view_readings_ = {
+            name: ViewReading(
+                result.kinds[v],
+                () if view is None else view.reading.looks,
+                0 if view is None else len(view.rows),
+                int(self._n_empty[v]),
+            )
+            for v, (name, view) in enumerate(zip(views.names, result.views, strict=True))
+        }
+        self.view_weights_, self.view_relations_, self.view_reproducibility_ = result.weights
+        lost = np.flatnonzero(~self.informed_)
+        if len(lost) and self.unobserved == "error":
+            raise InputError(
+                f"nothing is known of {counted(len(lost), 'instance')}: their rows are empty or the same as "
+                f"all others in every view they have. The first is row {lost[0]}.",
+                hint="drop them, or set unobserved='largest' or 'noise'.",
+            )
+        self.labels_[lost] = 0 if self.unobserved == "largest" else -1
+        k = self.n_clusters
+        self.view_support_ = np.array(
+            [
+                np.full(k, np.nan) if view is None else support_of_clusters(view, self.labels_, k)
+                for view in result.views
+            ]
+        )
+        known = ~np.isnan(self.view_support_)
+        total = np.where(known, self.view_support_, 0.0).sum(axis=1)
+        self.view_agreement_ = np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+        self.findings_ = [
+            *_uninformed(self.informed_),
+            *_unused(self.view_readings_),
+            *_unrelated(views.names, result.weights),
+            *_silent(views.names, self.view_agreement_, result.weights),
+        ]
+        for found in self.findings_:
+            warn(found.text, DoubtfulWarning, hint=found.hint)
+        if self.n_clusters_ < self.n_clusters:
+            warn(
+                f"only {counted(self.n_clusters_, 'cluster')} of the n_clusters={self.n_clusters} could be "
+                "told apart: too few instances differ.",
+                ConvergenceWarning,
+                hint="lower n_clusters, or check that the views hold what they should.",
+            )
+
+    @property
+    def confidence_(self) -> np.ndarray:
+        return np.where(self.informed_, 0.5, 0.0)
+
+    def embedded_view(self, v: int) -> tuple[np.ndarray, np.ndarray]:
+        """The instances that a view was used for and their places in it; one place where it says nothing."""
+        view = self._result.views[v]
+        if view is not None:
+            return view.rows, view.embedding
+        rows = np.flatnonzero(self.observed_[:, v])
+        return rows, np.zeros((len(rows), 1))
+
+    def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """Clusters of new instances from whichever views they have.
+
+        An instance gets the mean place of its neighbours, over the views that it has, and the cluster whose
+        centre is nearest. One of which nothing is known goes where `unobserved` says.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            The views that were fitted; None or NaN for those that are not there. A dict may leave views out.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        """
+        views = self._read_new_views(X, mask)
+        with threadpool_limits(limits=1):
+            y = new_places(self._result, views.arrays, views.observed)
+            labels = pairwise_distances_argmin(y, self._centers).astype(self.labels_.dtype)
+        labels[~y.any(axis=1)] = -1 if self.unobserved == "noise" else 0
+        return labels
+
+
+def _by_name(parameter: str, given: Any, names: tuple[str, ...], default: Any) -> list[Any]:
+    """What was given for each view: by name, in their order, or once for all."""
+    if isinstance(given, str):
+        return [given] * len(names)
+    if not isinstance(given, Mapping):
+        return list(given)
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InputError(
+            f"{parameter} speaks of a view {unknown[0]!r}, which is not there.",
+            hint=did_you_mean(str(unknown[0]), names),
+        )
+    return [given.get(name, default) for name in names]
+
+
+# --- what makes an answer doubtful, in words ----------------------------------------------------------------
+
+
+def _uninformed(informed: np.ndarray) -> list[Finding]:
+    n = int(np.count_nonzero(~informed))
+    if not n:
+        return []
+    return [
+        Finding(
+            f"nothing is known of {counted(n, 'instance')}: in every view they have, their rows are empty or "
+            "the same as all others.",
+            hint="drop them, or label them -1 by unobserved='noise'.",
+        )
+    ]
+
+
+def _unused(readings: Mapping[str, ViewReading]) -> list[Finding]:
+    return [
+        Finding(
+            f"view {name!r} was not used: it has fewer than three rows, or they are all the same.",
+            hint="leave it out, or check what it holds.",
+        )
+        for name, reading in readings.items()
+        if not reading.n_rows
+    ]
+
+
+def _unrelated(names: tuple[str, ...], found: Weights) -> list[Finding]:
+    out = []
+    for v in np.flatnonzero(found.unrelated & (found.weight > 0)):
+        e = found.reproducibility[v]
+        again = "" if np.isnan(e) else f", since its clusters come again in halves of its rows by {e:.2f}"
+        out.append(
+            Finding(
+                f"view {names[v]!r} shares nothing with any other view (relation {found.relation[v]:.2f}). "
+                f"It counts {found.weight[v]:.2f}{again}; which of such views to trust, data cannot tell.",
+                hint="leave out the view that does not belong, or set view_weights.",
+            )
+        )
+    return out
+
+
+def _silent(names: tuple[str, ...], agreement: np.ndarray, found: Weights) -> list[Finding]:
+    return [
+        Finding(
+            f"view {names[v]!r} says next to nothing about the clusters (agreement {agreement[v]:.2f}).",
+            hint="compare with an answer without it, or set its view_weights to 0.",
+        )
+        for v in np.flatnonzero((agreement < SILENT) & (found.weight > 0) & ~found.unrelated)
+    ]

@@ -1,0 +1,383 @@
+"""PSE against the plain version, its laws, and its edges."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from consilience import PSE, check_views
+from consilience.multiview import pse
+from tests.oracles.pse import plain_explained, plain_graph, plain_looks, plain_pse
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small problems are many times slower in threads."""
+    with threadpool_limits(1):
+        yield
+
+
+def mixed(n=80, k=3, seed=0, missing=0.3):
+    """A narrow and a wide table of measurements and one of counts; every instance keeps a view."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n) % k)
+    narrow = rng.normal(3 * rng.normal(size=(k, 4))[truth])
+    wide = rng.normal(2 * rng.normal(size=(k, 12))[truth]) + 3
+    words = rng.poisson(rng.gamma(0.15, 3.0, size=(k, 60))[truth]).astype(float)
+    words[:, 0] += rng.integers(1, 9, n)  # no row is empty, and no two are as far apart as can be
+    observed = rng.random((n, 3)) >= missing
+    observed[~observed.any(axis=1), 0] = True
+    return truth, {"narrow": narrow, "wide": wide, "words": words}, observed
+
+
+def noisy(n=120, seed=0):
+    """Clusters that overlap, so that every choice shows."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 4
+    views = {f"v{v}": rng.normal(1.2 * rng.normal(size=(4, 6))[truth]) for v in range(3)}
+    observed = rng.random((n, 3)) >= 0.4
+    observed[~observed.any(axis=1), 1] = True
+    return truth, views, observed
+
+
+def gram(x):
+    return x @ x.T
+
+
+class TestAgainstThePlainOne:
+    @pytest.mark.parametrize("weights", [None, [1.0, 0.5, 2.0]])
+    def test_embedding_and_clusters(self, weights):
+        truth, views, observed = mixed()
+        model = PSE(3, view_weights="equal" if weights is None else weights, random_state=0)
+        model.fit(views, mask=observed)
+        kinds = [reading.kind for reading in model.view_readings_.values()]
+        assert kinds == ["measurements", "measurements", "counts"]
+        expected, _, _ = plain_pse(list(views.values()), observed, kinds, 3, weights)
+        assert_allclose(gram(model.embedding_), gram(expected), atol=1e-8)
+        best = KMeans(3, n_init=50, random_state=1).fit(expected)
+        assert adjusted_rand_score(best.labels_, model.labels_) == 1.0
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+    def test_graph(self):
+        _, views, _ = mixed(60)
+        for name, kind in (("narrow", "measurements"), ("wide", "measurements"), ("words", "counts")):
+            x = pse.stored(views[name], kind)
+            reading = pse.read(x, kind)
+            looks = reading.apply(x)
+            expected = plain_looks(views[name], kind)
+            for look, plain in zip(looks, expected, strict=True):
+                assert_allclose(look.toarray() if sp.issparse(look) else look, plain, atol=1e-12)
+            assert_allclose(pse.view_graph(looks)[1].toarray(), plain_graph(expected), atol=1e-10)
+
+    def test_iterated_eigenvectors_are_near_those_of_the_whole_matrix(self, monkeypatch):
+        """From 300 rows on eigenvectors are iterated, to 1e-3: the places hardly differ."""
+        _, views, _ = mixed(600)
+        x = views["wide"]
+        graph = pse.view_graph(pse.read(x, "measurements").apply(x))[1]
+        rough = pse.soft_embedding(graph, 6)
+        monkeypatch.setattr(pse, "_EIGEN_TOL", 1e-10)
+        assert_allclose(gram(rough), gram(pse.soft_embedding(graph, 6)), atol=0.02)
+
+    def test_relation_and_its_null_distribution(self):
+        _, views, _ = mixed(40)
+        first = pse.view_graph(pse.read(views["narrow"], "measurements").apply(views["narrow"]))[1]
+        z = np.random.default_rng(0).normal(size=(40, 2)) + np.arange(40)[:, None] / 20
+        share, permuted = plain_explained(first.toarray(), z, np.random.default_rng(1), 300)
+        found, mean, deviation = pse._explained(first, z - z.mean(axis=0))
+        assert found == pytest.approx(share, rel=1e-9)
+        assert mean == pytest.approx(np.mean(permuted), abs=4 * np.std(permuted) / np.sqrt(300))
+        assert deviation == pytest.approx(np.std(permuted), rel=0.15)
+
+    def test_support_of_clusters(self):
+        truth, views, observed = mixed(50)
+        model = PSE(3, random_state=0).fit(views, mask=observed)
+        kinds = [reading.kind for reading in model.view_readings_.values()]
+        _, graphs, rows = plain_pse(list(views.values()), observed, kinds, 3)
+        for v, (g, here) in enumerate(zip(graphs, rows, strict=True)):
+            labels = model.labels_[here]
+            for c in range(3):
+                share = np.mean(labels == c)
+                inside = np.mean([g[i][labels == c].sum() / g[i].sum() for i in np.flatnonzero(labels == c)])
+                assert model.view_support_[v, c] == pytest.approx((inside - share) / (1 - share))
+        assert_allclose(model.view_agreement_, model.view_support_.mean(axis=1))
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+
+class TestLaws:
+    def test_order_of_instances_and_views_changes_nothing(self):
+        _, views, observed = noisy()
+        model = PSE(4, random_state=0).fit(views, mask=observed)
+        order = np.random.default_rng(1).permutation(len(observed))
+        turned = {name: views[name][order] for name in ("v2", "v0", "v1")}
+        other = PSE(4, random_state=0).fit(turned, mask=observed[order][:, [2, 0, 1]])
+        assert_array_equal(other.labels_, model.labels_[order])
+        assert_array_equal(other.embedding_, model.embedding_[order])
+        assert_array_equal(other.view_agreement_, model.view_agreement_[[2, 0, 1]])
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_dense_with_nan_is_sparse_with_a_mask(self, seed):
+        rng = np.random.default_rng(seed)
+        truth = np.arange(90) % 3
+        tables = [rng.poisson(rng.gamma(0.1, 1.0, size=(3, 80))[truth]) * 0.1 for _ in range(2)]
+        for v, table in enumerate(tables):
+            table[v : 20 * v + 20] = 0.0
+        observed = rng.random((90, 2)) >= 0.3
+        observed[~observed.any(axis=1), 0] = True
+        dense = [np.where(observed[:, [v]], table, np.nan) for v, table in enumerate(tables)]
+        first = PSE(3, random_state=0, unobserved="noise")
+        second = PSE(3, random_state=0, unobserved="noise")
+        empty = any(not table[observed[:, v]].any(axis=1).all() for v, table in enumerate(tables))
+        lost = ~np.logical_or(*(table.any(axis=1) & observed[:, v] for v, table in enumerate(tables)))
+        for model, given, mask in (
+            (first, dense, None),
+            (second, [sp.csr_array(table) for table in tables], observed),
+        ):
+            if lost.any():
+                with pytest.warns(UserWarning, match="nothing is known of"):
+                    model.fit(given, mask=mask)
+            else:
+                model.fit(given, mask=mask)
+        assert empty
+        assert_array_equal(first.labels_, second.labels_)
+        assert_array_equal(first.embedding_, second.embedding_)
+
+    def test_unit_and_shift_of_measurements_change_nothing(self):
+        _, views, observed = noisy()
+        model = PSE(4, random_state=0).fit(views, mask=observed)
+        other = {name: 3.0 * view + 100.0 for name, view in views.items()}
+        assert_array_equal(PSE(4, random_state=0).fit(other, mask=observed).labels_, model.labels_)
+
+    def test_equal_rows_get_one_place(self):
+        rng = np.random.default_rng(0)
+        kinds = rng.normal(size=(9, 3)) * 4
+        x = np.repeat(kinds, 12, axis=0)
+        model = PSE(3, random_state=0).fit([x, x + 1])
+        places = model.embedding_.reshape(9, 12, -1)
+        assert_allclose(places, np.broadcast_to(places[:, :1], places.shape), atol=1e-9)
+        assert (model.labels_.reshape(9, 12) == model.labels_.reshape(9, 12)[:, :1]).all()
+
+    def test_a_view_of_weight_zero_is_no_view(self):
+        _, views, observed = noisy()
+        observed[:, :2] = True
+        model = PSE(4, view_weights={"v2": 0.0}, random_state=0).fit(views, mask=observed)
+        without = PSE(4, random_state=0).fit({n: views[n] for n in ("v0", "v1")})
+        assert adjusted_rand_score(model.labels_, without.labels_) == 1.0
+
+
+class TestReading:
+    def test_values_decide_and_not_storage(self):
+        rng = np.random.default_rng(0)
+        counts = rng.poisson(0.1, size=(30, 40)).astype(float)
+        assert pse.recognise(counts, 30) == pse.recognise(sp.csr_array(counts), 30) == "counts"
+        assert pse.recognise(-counts, 30) == "measurements"
+        assert pse.recognise(counts + 1, 30) == "measurements"
+        links = (rng.random((30, 30)) < 0.1) * (1.0 - np.eye(30))
+        assert pse.recognise(links, 30) == pse.recognise(sp.csr_array(links), 30) == "links"
+        assert pse.recognise(links + np.eye(30), 30) == "counts"
+
+    def test_explicit_zeros_of_sparse_tables_are_zeros(self):
+        x = sp.csr_array((np.array([1.0, 0.0, 2.0]), [0, 1, 1], [0, 1, 2, 3]), shape=(3, 8))
+        assert pse.recognise(x, 3) == "counts"
+        assert pse.stored(x, "counts").nnz == 2
+        assert x.nnz == 3  # the user's table is as it was
+
+    def test_what_the_user_says_counts(self):
+        _, views, observed = mixed()
+        model = PSE(3, kind={"words": "measurements"}, random_state=0).fit(views, mask=observed)
+        assert model.view_readings_["words"].kind == "measurements"
+        assert model.view_readings_["words"].looks == ("standardised columns", "unit rows")
+        assert model.view_readings_["narrow"].looks == ("standardised columns",)
+        model = PSE(3, kind="counts", random_state=0).fit({"words": views["words"]})
+        assert model.view_readings_["words"].kind == "counts"
+        with pytest.raises(
+            ValueError, match=r"view 'narrow' has negative entries, which kind='counts'.*Hint"
+        ):
+            PSE(3, kind={"narrow": "counts"}).fit(views, mask=observed)
+        with pytest.raises(ValueError, match=r"kind speaks of a view 'word'.*Hint: did you mean 'words'"):
+            PSE(3, kind={"word": "counts"}).fit(views, mask=observed)
+        with pytest.raises(ValueError, match=r"'kind' of view 'words' must be .* Got 'text' instead"):
+            PSE(3, kind={"words": "text"}).fit(views, mask=observed)
+
+    def test_empty_rows_of_counts_are_absent(self):
+        truth, views, observed = mixed(missing=0.0)
+        views["words"][:20] = 0.0
+        model = PSE(3, random_state=0).fit(views, mask=observed)
+        assert model.view_readings_["words"][2:] == (60, 20)
+        hidden = observed.copy()
+        hidden[:20, 2] = False
+        other = PSE(3, random_state=0).fit(views, mask=hidden)
+        assert other.view_readings_["words"][2:] == (60, 0)
+        assert_array_equal(model.labels_, other.labels_)
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+    def test_bad_weights(self):
+        _, views, observed = mixed()
+        for wrong, message in (
+            ([1.0, 2.0], r"a number of at least 0 for each of the 3 views"),
+            ([1.0, -1.0, 1.0], r"at least 0"),
+            ([0.0, 0.0, 0.0], r"all view_weights are 0\. Hint"),
+            ({"word": 1.0}, r"view_weights speaks of a view 'word'"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                PSE(3, view_weights=wrong).fit(views, mask=observed)
+
+
+class TestNothingKnown:
+    @pytest.fixture
+    def silent(self):
+        """Three instances whose words are empty, and who have no other view."""
+        truth, views, observed = mixed(missing=0.0)
+        views["words"][:3], observed[:3, :2] = 0.0, False
+        return truth, views, observed
+
+    def test_they_go_to_the_largest_cluster_or_nowhere(self, silent):
+        truth, views, observed = silent
+        with pytest.warns(UserWarning, match="nothing is known of 3 instances: .* Hint"):
+            model = PSE(3, random_state=0).fit(views, mask=observed)
+        assert_array_equal(np.flatnonzero(~model.informed_), [0, 1, 2])
+        assert_array_equal(model.labels_[:3], 0)
+        with pytest.warns(UserWarning, match="nothing is known of"):
+            other = PSE(3, unobserved="noise", random_state=0).fit(views, mask=observed)
+        assert_array_equal(other.labels_[:3], -1)
+        assert_array_equal(other.labels_[3:], model.labels_[3:])
+        assert adjusted_rand_score(truth[3:], model.labels_[3:]) > 0.9
+        with pytest.raises(
+            ValueError, match=r"nothing is known of 3 instances: .* The first is row 0\. Hint"
+        ):
+            PSE(3, unobserved="error", random_state=0).fit(views, mask=observed)
+        new = {"words": np.zeros((2, 60))}
+        assert_array_equal(model.predict(new), [0, 0])
+        assert_array_equal(other.predict(new), [-1, -1])
+
+    @pytest.mark.parametrize("x", [np.ones((20, 2)), np.zeros((20, 30))])
+    def test_identical_instances_are_not_split(self, x):
+        with pytest.warns() as caught:
+            model = PSE(3, random_state=0).fit([x, x])
+        said = " ".join(str(warning.message) for warning in caught)
+        assert "nothing is known of 20 instances" in said
+        assert "only 1 cluster of the n_clusters=3 could be told apart" in said
+        assert_array_equal(model.labels_, 0)
+        assert not model.informed_.any()
+
+    def test_few_distinct_instances_make_few_clusters(self):
+        x = np.repeat([[0.0, 1.0], [5.0, 2.0]], 15, axis=0)
+        with pytest.warns(ConvergenceWarning, match=r"only 2 clusters of the n_clusters=4"):
+            model = PSE(4, random_state=0).fit([x, x])
+        assert_array_equal(model.labels_.reshape(2, 15) == model.labels_[[0, 15]][:, None], True)
+
+    def test_a_view_that_says_nothing_is_named(self):
+        truth, views, _ = mixed(missing=0.0)
+        views["same"] = np.ones((len(truth), 3))
+        with pytest.warns(UserWarning, match=r"view 'same' was not used: .* Hint"):
+            model = PSE(3, random_state=0).fit(views)
+        assert model.view_weights_[3] == 0.0
+        assert np.isnan(model.view_agreement_[3])
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
+        assert_array_equal(model.predict({"same": np.ones((2, 3))}), [0, 0])
+
+
+class TestWeakViews:
+    @pytest.fixture
+    def unrelated(self):
+        """Clusters in one view, noise in the other."""
+        rng = np.random.default_rng(0)
+        truth = np.arange(400) % 4
+        return truth, {
+            "good": rng.normal(1.5 * rng.normal(size=(4, 8))[truth]),
+            "noise": rng.uniform(size=(400, 2)),
+        }
+
+    def test_a_view_that_shares_nothing_counts_by_its_reproducibility(self, unrelated):
+        truth, views = unrelated
+        with pytest.warns(UserWarning, match=r"view '(good|noise)' shares nothing with any other") as caught:
+            model = PSE(4, random_state=0).fit(views)
+        assert sum("shares nothing" in str(warning.message) for warning in caught) == 2
+        assert_array_equal(model.view_weights_ == 1.0, [True, False])
+        assert model.view_weights_[1] == pytest.approx(0.1)
+        assert model.view_reproducibility_[0] > 0.5 > 0.3 > model.view_reproducibility_[1]
+        assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+    def test_views_that_are_related_count_alike(self):
+        _, views, observed = noisy()
+        model = PSE(4, random_state=0).fit(views, mask=observed)
+        assert_array_equal(model.view_weights_, 1.0)
+        assert (model.view_relations_ > 0.2).all()
+        assert np.isnan(model.view_reproducibility_).all()
+
+    def test_too_few_common_rows_say_nothing(self):
+        rng = np.random.default_rng(0)
+        views = [rng.normal(size=(60, 3)), rng.normal(size=(60, 3))]
+        observed = np.ones((60, 2), dtype=bool)
+        observed[:25, 0], observed[34:, 1] = False, False
+        model = PSE(2, random_state=0).fit(views, mask=observed)
+        assert np.isnan(model.view_relations_).all()
+        assert_array_equal(model.view_weights_, 1.0)
+
+    def test_what_was_weighed_draws_nothing_of_the_answer(self, unrelated):
+        _, views = unrelated
+        rng = np.random.RandomState(0)
+        with pytest.warns(UserWarning, match="shares nothing"):
+            PSE(4, random_state=rng).fit(views)
+        other = np.random.RandomState(0)
+        with pytest.warns(UserWarning, match="shares nothing"):
+            PSE(4, view_weights="equal", random_state=other).fit(views)
+        assert rng.randint(2**31) == other.randint(2**31)
+
+
+class TestPredict:
+    def test_new_instances_by_hand(self):
+        """One view: the weighted mean of the places of the nearest rows, and the nearest centre."""
+        truth, views, _ = mixed(60, missing=0.0)
+        x, new = views["narrow"][:50], views["narrow"][50:]
+        model = PSE(3, random_state=0).fit(x)
+        assert adjusted_rand_score(truth[50:], model.predict(new)) > 0.8
+        result = model._result
+        look = result.views[0].looks[0]
+        z = (new - x.mean(axis=0)) / x.std(axis=0)
+        rows = look.rows
+        expected = np.zeros((len(z), result.projected.shape[1]))
+        places = result.projected[result.views[0].rows]
+        for i, row in enumerate(z):
+            d = ((rows - row) ** 2).sum(axis=1)
+            near = np.argsort(d)
+            for m, reach in zip(look.sizes, look.reach, strict=True):
+                s = (d[near[:m]].mean() + reach[near[:m]] + d[near[:m]]) / 6
+                w = np.exp(-0.5 * (d[near[:m]] / s) ** 2) / s
+                expected[i] += w / w.sum() @ places[near[:m]] / len(look.sizes)
+        expected /= np.linalg.norm(expected, axis=1)[:, None]
+        found = pse.new_places(result, [new], np.ones((len(new), 1), dtype=bool))
+        assert_allclose(found, expected, atol=1e-9)
+
+    def test_any_subset_of_views(self):
+        truth, views, observed = mixed(200)
+        known, new = np.arange(150), np.arange(150, 200)
+        model = PSE(3, random_state=0).fit({n: x[known] for n, x in views.items()}, mask=observed[known])
+        for names in (["narrow"], ["words"], ["wide", "words"], ["narrow", "wide", "words"]):
+            found = model.predict({name: views[name][new] for name in names})
+            assert adjusted_rand_score(truth[new], found) > 0.7
+        sparse = model.predict({"words": sp.csr_array(views["words"][new])})
+        assert_array_equal(sparse, model.predict({"words": views["words"][new]}))
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.predict({"words": views["words"][new]}), sparse)
+
+
+def test_tiny_tables():
+    x = np.array([[0.0], [0.1], [0.2], [0.25], [5.0], [5.1], [5.2], [5.25]])
+    assert adjusted_rand_score([0, 0, 0, 0, 1, 1, 1, 1], PSE(2, random_state=0).fit_predict(x)) == 1.0
+    with pytest.warns():
+        assert_array_equal(PSE(2, random_state=0).fit(x[:2]).labels_, [0, 0])
+    assert PSE(1).fit(x).n_clusters_ == 1
+
+
+def test_views_read_beforehand():
+    _, views, observed = mixed()
+    given = check_views(views, mask=observed)
+    assert_array_equal(
+        PSE(3, random_state=0).fit(given).labels_, PSE(3, random_state=0).fit(views, mask=observed).labels_
+    )
