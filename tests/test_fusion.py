@@ -104,9 +104,20 @@ class TestFuse:
         assert_array_equal(
             fuse(unseen, 3, unobserved="noise", random_state=0).predict(base), fusion.predict(base)
         )
-        given = fuse(base, 3, method=LabelsAsGiven(np.arange(150) % 3))
-        with pytest.raises(TypeError, match=r"LabelsAsGiven cannot place new instances\. Hint: "):
-            given.predict(base)
+        # What base labels say of the clusters places them, whatever method made the labels.
+        given = fuse(base, 3, method=LabelsAsGiven(fusion.labels))
+        assert_array_equal(given.predict(base), fusion.predict(base))
+
+    def test_new_instances_are_placed_with_what_is_sure_of_them(self, clear, fusion):
+        _, base = clear
+        placed = fusion.place(base)
+        assert_array_equal(placed.labels, fusion.model.predict(base))
+        assert_array_equal(placed.confidence, fusion.model.predict_confidence(base))
+        assert (placed.alternative != placed.labels).all()
+        nobody = fusion.place([[None] * 6])
+        assert (nobody.labels[0], nobody.confidence[0], nobody.alternative[0]) == (-1, 0.0, -1)
+        with pytest.warns(UserWarning, match="1 label of the new instances .* counts as missing: 77 of '0'"):
+            assert fusion.place([[77, 0, 0, None, None, None]], unknown="missing").labels[0] >= 0
 
     def test_mixed_numbers_of_clusters_keep_dal_unless_another_is_far_better(self, monkeypatch):
         rng = np.random.default_rng(0)

@@ -18,12 +18,13 @@ from consilience._values import counted
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.counts import Finding, JointRows, joint_rows
+from consilience.diagnostics.posterior import Evidence, gather_evidence, judge_rows, predict_labels
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.fusion._neighbours import ViewNeighbours
 from consilience.fusion.explaining import Explanation, explain, find_instance
 from consilience.fusion.following import Changes, follow, read_earlier
 from consilience.fusion.saving import save
-from consilience.partitions import Partitions
+from consilience.partitions import Partitions, Unknown
 
 _LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
 
@@ -56,6 +57,14 @@ class ViewUse(NamedTuple):
     def agrees(self) -> str:
         """The agreement as it is shown."""
         return "-" if np.isnan(self.agreement) else f"{self.agreement:.2f}"
+
+
+class Placed(NamedTuple):
+    """What `Fusion.place` returns, an entry per new instance."""
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    alternative: np.ndarray  # the next best cluster, -1 for none
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -196,30 +205,60 @@ class Fusion:
         )
         return self.partitions.fill(codes[rows.inverse])
 
-    def predict(self, new: Any, *, mask: Any = None) -> np.ndarray:
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What base labels say about the clusters, which places new instances."""
+        return gather_evidence(self.partitions, self.rows)
+
+    def predict(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> np.ndarray:
         """Clusters of new instances, in the numbers of `labels`.
 
         Parameters
         ----------
         new : table of base labels, or views
             What `fuse` or `fuse_views` got, of other instances: their labels by the same base clusterings,
-            or any of the same views. Of views, each instance joins its nearest neighbours, as in
-            `fuse_views`, or the method that was asked for decides.
+            or any of the same views.
         mask : array of bool of shape (n_new, n_views), optional
             True where a new instance is present in a view.
+        unknown : {"error", "missing"}, default="error"
+            What to do with a base label that was not fitted: refuse it, or read it as missing and warn.
         """
+        return self.place(new, mask=mask, unknown=unknown).labels
+
+    def place(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> Placed:
+        """Clusters of new instances, how sure they are, and which would be next.
+
+        Parameters
+        ----------
+        new, mask, unknown
+            As in `predict`.
+
+        Returns
+        -------
+        placed : Placed
+            ``labels``, ``confidence`` and ``alternative`` of every new instance. An instance of which nothing
+            is known has the label -1. Of views, ``confidence`` is NaN and ``alternative`` -1 where the
+            method cannot tell.
+        """
+        if self.partitions.views is None:
+            codes = self.partitions.encode(new, unknown=unknown)
+            labels = predict_labels(self.evidence, codes)
+            labels[(codes < 0).all(axis=1)] = -1
+            found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
+            return Placed(labels, found.confidence, found.alternative)
         if self.neighbours is not None:
-            return self.neighbours.place(new, self.labels, mask)
-        if self.by_views:
-            return np.asarray(self.model.predict(new, mask=mask))
+            labels = self.neighbours.place(new, self.labels, mask)
+            return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
         if not hasattr(self.model, "predict"):
             raise InputTypeError(
                 f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
             )
-        found = np.asarray(self.model.predict(new) if mask is None else self.model.predict(new, mask=mask))
         numbers = np.full(int(self.model.labels_.max()) + 2, -1)  # the last is that of -1
-        numbers[self.model.labels_] = self.labels[self.partitions.seen]
-        return numbers[found]
+        numbers[self.model.labels_] = self.labels
+        labels = numbers[self.model.predict(new, mask=mask)]
+        if not hasattr(self.model, "predict_confidence"):
+            return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
+        return Placed(labels, self.model.predict_confidence(new, mask=mask), np.full(len(labels), -1))
 
     def explain(self, instance: Any) -> Explanation:
         """Why an instance is in its cluster: who said what, who is like it, what would change it.
