@@ -26,6 +26,7 @@ import pyarrow.parquet as pa_parquet
 
 from consilience._errors import InputError
 from consilience._files import Outputs, is_special
+from consilience._label_tables import in_every_row
 from consilience._values import did_you_mean
 from consilience._warnings import warn
 from consilience.cli.errors import UsageError
@@ -82,8 +83,7 @@ def read_labels(
                 codes = np.full(n_rows, MISSING, dtype=np.int32)
                 codes[place] = column.codes
             columns[name] = codes, column.labels
-    if source.id_column is None:
-        _refuse_ids_among_labels(columns)
+    _refuse_ids_among_labels(columns, source.id_column)
     return Partitions.of_codes(
         columns,
         negative=negative,  # type: ignore[arg-type]
@@ -388,15 +388,14 @@ def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[list
     ]
 
 
-def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]]) -> None:
+def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]], id_column: str | None) -> None:
+    """What `Partitions` refuses, in the words of commands."""
     for name, (codes, labels) in columns.items():
-        if len(labels) == len(codes) >= 20:
+        if where := in_every_row(np.bincount(codes[codes >= 0], minlength=len(labels))):
+            ids = "" if id_column is not None else f"if it holds the ids, say --id {name!r}; otherwise "
             raise UsageError(
-                f"column {name!r} has a different value in every row.",
-                hint=(
-                    f"if it holds the ids, say --id {name!r}; otherwise choose the columns of labels with "
-                    "--columns."
-                ),
+                f"column {name!r} has a different value {where}.",
+                hint=f"{ids}choose the columns of labels with --columns.",
             )
 
 
