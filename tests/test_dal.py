@@ -166,3 +166,15 @@ def test_few_labels_cost_little():
 def test_scalable_form_of_base_clusterings_that_say_nothing():
     base = [[0, 0], [0, -1], [0, 0], [-1, 0]]
     assert len(np.unique(DAL(2, solver="scalable", random_state=0).fit_predict(base))) == 2
+
+
+def test_a_table_of_all_pairs_of_base_clusters_is_never_too_large_for_memory(monkeypatch):
+    monkeypatch.setattr(DAL, "max_base_clusters", 10)
+    with pytest.raises(
+        ValueError, match=r"12 clusters in all, DAL takes at most 10; '0' alone has 10\. Hint: "
+    ):
+        DAL(2).fit(np.column_stack([np.arange(20) // 2, np.arange(20) % 2]))
+    monkeypatch.undo()
+    households = np.arange(24_000) // 2
+    with pytest.raises(ValueError, match="DAL takes at most 10000; '0' alone has 12000"):
+        DAL(2).fit(np.column_stack([households, households % 2]))

@@ -423,6 +423,33 @@ def test_an_interruption_while_states_are_written_leaves_the_last_complete_itera
     assert_array_equal(np.asarray(model.labels_), np.asarray(undisturbed.labels_))
 
 
+def test_files_without_rows_are_files_of_no_rows(tmp_path):
+    _, table = planted(300, 4, 3, noise=0.2, missing=0.2, seed=6)
+    whole = pa.table(
+        {name: [None if v < 0 else str(v) for v in table[:, j]] for j, name in enumerate("abcd")}
+    )
+    for number, part in enumerate((whole[:0], whole[:200], whole[:0], whole[200:])):
+        pq.write_table(part, tmp_path / f"{number}.parquet")
+    empty = pa.table({name: pa.nulls(0) for name in "abcd"})
+    pq.write_table(empty, tmp_path / "4.parquet")  # not even types
+    pq.write_table(empty, tmp_path / "5.parquet", row_group_size=1)
+    done = blockwise.fuse_parquet(tmp_path, tmp_path / "out", 3, random_state=0)
+    assert done.n_instances == 300
+    expected = consilience.fuse(whole, 3, random_state=0)
+    assert_array_equal(pd.read_parquet(tmp_path / "out")["label"], expected.labels)
+
+
+def test_ids_among_the_labels_are_refused_by_name(tmp_path):
+    frame = pd.DataFrame({"who": np.arange(3_000), "a": np.arange(3_000) % 3, "b": np.arange(3_000) % 2})
+    folder = write_parquet(tmp_path / "in", frame)
+    wanted = r"'who' has a different label in every row\. Hint: if it holds ids, name it by ids="
+    with pytest.raises(ValueError, match=wanted):
+        blockwise.fuse_parquet(folder, tmp_path / "out", 3)
+    with pytest.raises(ValueError, match=wanted):
+        blockwise.fuse_parquet(folder, tmp_path / "out", 3, max_distinct=100, block_rows=500)
+    assert not (tmp_path / "out").exists()
+
+
 # --- the parts ----------------------------------------------------------------------------------------------
 
 

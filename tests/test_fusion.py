@@ -97,6 +97,18 @@ class TestFuse:
         tried = {candidate.name for candidate in fuse(clear[1], 3, random_state=0).candidates}
         assert tried == {"DAL", "DAL, polished", "MixtureConsensus", "SPCE", "SPCE, polished"}
 
+    def test_where_even_dal_refuses_the_others_are_compared(self, clear, monkeypatch):
+        for method in (DAL, LWEA, LWGP, PCE):
+            monkeypatch.setattr(method, "max_base_clusters", 10)
+        fusion = fuse(clear[1], 3, random_state=0)
+        assert {candidate.method for candidate in fusion.candidates} == {"MixtureConsensus", "SPCE"}
+        assert fusion.method in ("MixtureConsensus", "SPCE", "SPCE, polished")
+
+    def test_a_seed_out_of_range_is_named(self, clear):
+        for seed in (-1, 2**32, "x"):
+            with pytest.raises(ValueError, match=r"'random_state' parameter must be .* Hint: "):
+                fuse(clear[1], 3, random_state=seed)
+
     def test_new_instances_have_the_numbers_of_the_labels(self, clear, fusion):
         _, base = clear
         assert (fusion.predict(base) == fusion.labels).mean() > 0.95

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import re
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -523,9 +525,84 @@ def test_codes_have_the_smallest_type(k, dtype):
     np.testing.assert_array_equal(partitions.codes[:, 0], twice)
 
 
-def test_a_column_of_ids_is_pointed_out():
-    with pytest.warns(UserWarning, match=r"'id' has a different label in every row.*Hint: if it holds ids"):
-        Partitions.of({"id": np.arange(200), "a": np.arange(200) % 3})
+@pytest.mark.parametrize("n", [20, 200, 100_000])
+def test_a_column_of_ids_is_refused_by_name(n):
+    groups = np.arange(n) % 3
+    with pytest.raises(ValueError, match=r"'id' has a different label in every row\. Hint: if it holds ids"):
+        Partitions.of({"id": np.arange(n), "a": groups})
+    kept = Partitions.of(pd.DataFrame({"id": np.arange(n), "a": groups}), index="id")
+    assert kept.names == ("a",)
+
+
+def test_nearly_every_label_once_is_as_bad():
+    ids = np.arange(100)
+    ids[:4] = -1  # what nobody saw does not count
+    ids[4:6] = 7
+    with pytest.raises(ValueError, match=r"'id' has .* in nearly every row \(93 of 96 occur once\)\. Hint: "):
+        Partitions.of({"id": ids, "a": np.arange(100) % 3})
+    ids[6:12] = 7
+    assert Partitions.of({"id": ids, "a": np.arange(100) % 3}).n_partitions == 2
+
+
+def test_noise_is_no_id():
+    noise = np.where(np.arange(100) < 90, -1, np.arange(100) % 2)
+    assert Partitions.of({"a": noise, "b": np.arange(100) % 3}, negative="noise").n_partitions == 2
+    with pytest.raises(ValueError, match="'a' has a different label in every row"):
+        Partitions.of({"a": np.where(np.arange(100) < 50, -1, np.arange(100))}, negative="noise")
+
+
+class TestStrangeValues:
+    def test_integers_of_128_bits(self):
+        wide = pl.DataFrame({"a": pl.Series([2**70, 1, 2**70, None], dtype=pl.Int128), "b": [0, 1, 0, 0]})
+        table = Partitions.of(wide)
+        assert table.codes[:, 0].tolist() == [1, 0, 1, -1]
+        assert table.categories[0].tolist() == [1, 2**70]
+
+    @pytest.mark.parametrize("rows", [[(0, 1), (0,)], ((0, 1), (0,)), [np.array([0, 1]), np.array([0])]])
+    def test_ragged_rows_are_named(self, rows):
+        for given in (rows, iter(rows)):
+            with pytest.raises(ValueError, match=r"row 1 has 1 labels, row 0 has 2\. Hint: "):
+                Partitions.of(given)
+
+    def test_nan_beside_text_is_missing(self):
+        table = Partitions.of(np.array([["a", "x"], [np.nan, "x"]]))  # NumPy makes it the text "nan"
+        assert table.codes.tolist() == [[0, 0], [-1, 0]]
+
+    @pytest.mark.parametrize("kind", [Decimal, Fraction])
+    def test_exact_numbers_are_numbers(self, kind):
+        table = Partitions.of([[kind(-1), 0], [kind(2), 0], [2, 0], [kind(10) ** 30, 0]])
+        assert table.codes[:, 0].tolist() == [-1, 0, 0, 1]
+        assert table.categories[0].tolist() == [2, 10**30]
+        with pytest.raises(ValueError, match=r"has the value 2\.5 in row 1, which is no cluster label"):
+            Partitions.of([[kind(1)], [kind("2.5")]])
+
+    @pytest.mark.parametrize("value", ["NaN", "Infinity"])
+    def test_decimals_that_are_no_numbers(self, value):
+        labels = [[Decimal(value), 0], [Decimal(1), 0]]
+        if value == "Infinity":
+            with pytest.raises(ValueError, match="label inf in row 0"):
+                Partitions.of(labels)
+        else:
+            assert Partitions.of(labels).codes[:, 0].tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"a": ([0, 1], ["x", "y"])}, {"negative": "bogus"}, "'negative' parameter"),
+        ({"a": ([0, 1], ["x", "y"])}, {"unobserved": "bogus"}, "'unobserved' parameter"),
+        ({"a": ([0, 1], ["x", "y"])}, {"index": np.array([1])}, "'a' has 2 codes for 1 rows"),
+        ({"a": ([0, 1], ["x", "y"]), "b": ([0], ["x"])}, {}, "'b' has 1 codes for 2 rows"),
+        ({"a": ([0, 2], ["x", "y"])}, {}, "'a' has codes other than -1 to 1"),
+        ({"a": ([0, -2], ["x", "y"])}, {}, "'a' has codes other than -1 to 1"),
+        ({"a": ([0.5, 1], ["x", "y"])}, {}, "'a' has codes other than -1 to 1"),
+        ({"a": ([], ["x"])}, {}, "'a' has 0 codes for 0 rows"),
+        ({}, {}, "there are no columns"),
+    ],
+)
+def test_codes_are_checked(columns, options, message):
+    with pytest.raises(ValueError, match=rf"{message}.*Hint: "):
+        Partitions.of_codes(columns, **options)
 
 
 def test_ids_that_never_meet_are_pointed_out():

@@ -412,10 +412,13 @@ def test_more_clusters_than_instances():
 
 def test_a_column_of_ids_is_refused_by_name():
     base = np.column_stack([np.arange(12_000), np.arange(12_000) % 3])
-    with (
-        pytest.warns(UserWarning, match="'0' has a different label in every row"),
-        pytest.raises(ValueError, match=r"'0' alone has 12000\. Hint: leave out columns that are ids"),
-    ):
+    with pytest.raises(ValueError, match=r"'0' has a different label in every row\. Hint: if it holds ids"):
+        PCE(3).fit(base)
+
+
+def test_more_base_clusters_than_their_pairs_fit_in_memory_are_refused_by_name():
+    base = np.column_stack([np.arange(24_000) // 2, np.arange(24_000) % 3])
+    with pytest.raises(ValueError, match=r"'0' alone has 12000\. Hint: leave out columns that are ids"):
         PCE(3).fit(base)
 
 

@@ -6,7 +6,10 @@ mappings alike, and to say what is wrong with them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -19,6 +22,8 @@ from consilience._values import did_you_mean, id_array, is_missing, object_array
 Negative = Literal["missing", "noise"]
 MISSING = -1
 _EXACT = 2.0**53  # from here on, floats skip integers
+# A column of so many labels of which this share occurs once holds ids, or is as useless as if it did.
+_IDS_ROWS, _IDS_SHARE = 20, 0.95
 
 
 class Coded(NamedTuple):
@@ -203,7 +208,8 @@ def _read_array(labels: Any) -> LabelTable:
         )
     if isinstance(labels, np.ma.MaskedArray):
         labels = _unmasked(labels)
-    if isinstance(labels, (list, tuple)):
+    if not hasattr(labels, "__array__"):
+        labels = list(labels)
         _require_rectangular(labels)
     array = np.asarray(labels) if hasattr(labels, "__array__") else _nested_array(labels)
     if array.shape == (0,):
@@ -221,7 +227,12 @@ def _read_array(labels: Any) -> LabelTable:
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported.", hint="labels are integers, strings or categories.")
     names = [str(j) for j in range(array.shape[1])]
-    return LabelTable([array[:, j] for j in range(array.shape[1])], names, None, None, named=False)
+    return LabelTable([_column(array[:, j]) for j in range(len(names))], names, None, None, named=False)
+
+
+def _column(values: np.ndarray) -> np.ndarray:
+    """NumPy writes NaN beside text as the text "nan", which is still missing."""
+    return np.where(values == "nan", None, values.astype(object)) if values.dtype.kind == "U" else values
 
 
 def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
@@ -311,7 +322,8 @@ def _spelled_out(codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def _from_series(series: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray | None]:
     """Values of a column, and where an integer or boolean column has nulls."""
-    if not (series.dtype.is_integer() or series.dtype == nw.Boolean):
+    in_numpy = series.dtype.is_integer() and series.dtype not in (nw.Int128, nw.UInt128)
+    if not (in_numpy or series.dtype == nw.Boolean):
         is_float = series.dtype.is_float()
         return (series.to_numpy() if is_float else object_array(series.to_list())), None
     if not series.null_count():
@@ -431,9 +443,15 @@ def plain(value: Any) -> Any:
         value = value.item()
     if is_missing(value) or (isinstance(value, (str, bytes)) and not value):
         return None
+    if isinstance(value, Decimal | Fraction):
+        return int(value) if _is_whole(value) else float(value)
     if isinstance(value, bool) or (isinstance(value, float) and abs(value) < _EXACT and value.is_integer()):
         return int(value)
     return value
+
+
+def _is_whole(value: Decimal | Fraction) -> bool:
+    return math.isfinite(value) and value == int(value)
 
 
 def is_int64(value: Any) -> bool:
@@ -442,6 +460,23 @@ def is_int64(value: Any) -> bool:
 
 def is_negative(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and int(value) < 0
+
+
+def in_every_row(members: np.ndarray) -> str:
+    """Where nearly every label occurs once, that in words; `members` counts the rows of every label.
+
+    Such a column tells no two instances together, and tables of its clusters would fill the memory.
+    """
+    n, once = int(members.sum()), int((members == 1).sum())
+    if n < _IDS_ROWS or once < _IDS_SHARE * n:
+        return ""
+    return "in every row" if once == n else f"in nearly every row ({once} of {n} occur once)"
+
+
+def refuse_ids(name: str, members: np.ndarray, *, hint: str) -> None:
+    """Refuse a column in which nearly every label occurs once."""
+    if where := in_every_row(members):
+        raise InputError(f"base clustering {name!r} has a different label {where}.", hint=hint)
 
 
 # --- words for errors ---------------------------------------------------------------------------------------

@@ -30,4 +30,13 @@ def random_source(random_state: Any) -> np.random.RandomState:
 
     scikit-learn would take NumPy's global generator for None, and so move the user's random state.
     """
-    return np.random.RandomState() if random_state is None else check_random_state(random_state)
+    if random_state is None:
+        return np.random.RandomState()
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise InputError(
+            f"The 'random_state' parameter must be an int from 0 to 2**32 - 1, a RandomState or None. Got "
+            f"{random_state!r} instead.",
+            hint="any number in that range will do, such as 0.",
+        ) from error

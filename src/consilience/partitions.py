@@ -29,6 +29,7 @@ from consilience._label_tables import (
     is_negative,
     plain,
     read_table,
+    refuse_ids,
     rows_text,
 )
 from consilience._values import counted, did_you_mean, object_array
@@ -108,7 +109,9 @@ class Partitions:
             1-D arrays of one length, or pandas series or ``{id: label}`` mappings, which are joined by
             id (outer join). A list of pandas series is joined the same way. Labels may be integers,
             integer-valued floats, booleans, strings or categoricals. NaN, None, NA and the empty string
-            are missing. A table that was read already is taken as it is.
+            are missing, and so is "nan" in NumPy arrays of text, which is how NumPy writes NaN there. A
+            column in which nearly every label occurs once is refused: it holds ids. A table that was read
+            already is taken as it is.
         negative : {"missing", "noise"}, default="missing"
             What a negative number means: the clustering never saw the instance, or it saw it and put it
             in no cluster (the -1 of HDBSCAN), which makes each such instance a cluster of its own.
@@ -131,21 +134,13 @@ class Partitions:
                [ 1,  1],
                [-1,  0]], dtype=int8)
         """
-        if unobserved not in ("error", "keep"):
-            raise InputError(
-                f"The 'unobserved' parameter must be 'error' or 'keep'. Got {unobserved!r} instead.",
-                hint="use 'keep' to read a table with instances that no clustering saw.",
-            )
         if isinstance(labels, cls):
+            _check_options("missing", unobserved)
             table = labels
             _refuse_to_read_again(labels, negative, index)
         else:
             negative = "missing" if negative is None else negative
-            if negative not in ("missing", "noise"):
-                raise InputError(
-                    f"The 'negative' parameter must be 'missing' or 'noise'. Got {negative!r} instead.",
-                    hint="use 'noise' for the -1 of HDBSCAN or DBSCAN.",
-                )
+            _check_options(negative, unobserved)
             table = cls._build(read_table(labels, index), negative)
         if unobserved == "error":
             table._require_observed()
@@ -187,7 +182,9 @@ class Partitions:
                [ 1,  0],
                [-1,  0]], dtype=int8)
         """
+        _check_options(negative, unobserved)
         coded = [Coded(np.asarray(codes), object_array(list(labels))) for codes, labels in columns.values()]
+        _check_codes(list(columns), coded, index)
         table = cls._build(LabelTable(list(coded), list(columns), index, None, True, index_name), negative)
         if unobserved == "error":
             table._require_observed()
@@ -275,12 +272,13 @@ class Partitions:
                 f"base clustering {table.names[j]!r} (column {j}) has no label at all and is ignored.",
                 hint="drop the column, or check how missing entries are marked.",
             )
-        for column, name in zip(categories, (table.names[j] for j in kept), strict=True):
-            if len(column) == n_rows >= 100 and negative == "missing":
-                warn(
-                    f"base clustering {name!r} has a different label in every row, so it says nothing.",
-                    hint="if it holds ids, pass Partitions.of(frame, index=...) or leave the column out.",
-                )
+        for column, labels, j in zip(codes, categories, kept, strict=True):
+            members = np.bincount(column[column >= 0], minlength=len(labels))
+            if negative == "noise":  # of which every instance is a cluster of its own
+                members = members[[not is_negative(label) for label in labels]]
+            name = table.names[j]
+            hint = f"if it holds ids, pass index={name!r}; otherwise leave the column out."
+            refuse_ids(name, members, hint=hint)
         if table.ids is not None and len(kept) > 1 and np.sum([c >= 0 for c in codes], axis=0).max() == 1:
             first, second = (plain(table.ids[np.argmax(column >= 0)]) for column in codes[:2])
             warn(
@@ -684,6 +682,37 @@ class Partitions:
             several_levels = ids.dtype == object and all(isinstance(value, tuple) for value in ids)
             frame.index = pandas.MultiIndex.from_tuples(ids.tolist()) if several_levels else ids
             frame.index.name = None if several_levels else self.index_name
+
+
+def _check_options(negative: Any, unobserved: Any) -> None:
+    if unobserved not in ("error", "keep"):
+        raise InputError(
+            f"The 'unobserved' parameter must be 'error' or 'keep'. Got {unobserved!r} instead.",
+            hint="use 'keep' to read a table with instances that no clustering saw.",
+        )
+    if negative not in ("missing", "noise"):
+        raise InputError(
+            f"The 'negative' parameter must be 'missing' or 'noise'. Got {negative!r} instead.",
+            hint="use 'noise' for the -1 of HDBSCAN or DBSCAN.",
+        )
+
+
+def _check_codes(names: Sequence[str], columns: Sequence[Coded], index: np.ndarray | None) -> None:
+    """Codes are whole numbers from -1 that have a label each, as many in every column as there are ids."""
+    if not columns:
+        raise InputError("there are no columns.", hint="labels need at least one base clustering.")
+    n_rows = len(columns[0].codes) if index is None else len(index)
+    for name, (codes, labels) in zip(names, columns, strict=True):
+        if codes.shape != (n_rows,) or not n_rows:
+            raise InputError(
+                f"base clustering {name!r} has {codes.size} codes for {n_rows} rows.",
+                hint="one code per instance, at least one instance.",
+            )
+        if codes.dtype.kind not in "iu" or codes.min() < MISSING or codes.max() >= len(labels):
+            raise InputError(
+                f"base clustering {name!r} has codes other than -1 to {len(labels) - 1}.",
+                hint="a code is the position of a label, or -1 where it is missing.",
+            )
 
 
 def _refuse_to_read_again(table: Partitions, negative: Any, index: Any) -> None:

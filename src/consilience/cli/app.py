@@ -16,8 +16,9 @@ import typer
 import consilience
 from consilience import cli
 from consilience._errors import InputError
+from consilience._files import is_special
 from consilience._values import did_you_mean
-from consilience.cli.errors import UsageError
+from consilience.cli.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
     from consilience import Comparison
@@ -93,9 +94,9 @@ Output = Annotated[
 Imputed = Annotated[
     str | None, typer.Option(help="Also write the table of base labels with its gaps filled in.")
 ]
-Report = Annotated[str | None, typer.Option(help="Also write a page, one HTML file.")]
+Report = Annotated[str | None, typer.Option(help="Also write a page, one HTML file; - is standard output.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to standard output.")]
-Seed = Annotated[int, typer.Option(help="One seed, one answer.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed, one answer.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Parameters = Annotated[
     list[str] | None,
@@ -182,7 +183,7 @@ def fuse(
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
     _check_outputs(labels, output, imputed, report, as_json)
-    with cli.progress.bar(quiet) as told, _warnings(quiet):
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         table = cli.files.read_labels(
             labels, source, negative="noise" if noise else "missing", unobserved=unobserved
@@ -191,8 +192,10 @@ def fuse(
         fusion = consilience.fuse(
             table, k, method=chosen, unobserved=unobserved.value, random_state=seed, progress=told
         )
-        cli.results.write_fusion(fusion, told, output=output, imputed=imputed, report=report, as_json=as_json)
-    _talk(fusion.summary(), quiet)
+        written = {"output": output, "imputed": imputed, "report": report, "as_json": as_json}
+        cli.results.write_fusion(fusion, outputs, told, **written)
+        summary = fusion.summary()
+    _talk(summary, quiet)
 
 
 @app.command()
@@ -234,7 +237,7 @@ def cluster(
     k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param, views=True)
     _check_outputs(views, output, None, report, as_json)
-    with cli.progress.bar(quiet) as told, _warnings(quiet):
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         tables = cli.files.read_view_tables(views, source)
         told("clustering the views")
@@ -248,8 +251,9 @@ def cluster(
             random_state=seed,
             progress=told,
         )
-        cli.results.write_fusion(fusion, told, output=output, report=report, as_json=as_json)
-    _talk(fusion.summary(), quiet)
+        cli.results.write_fusion(fusion, outputs, told, output=output, report=report, as_json=as_json)
+        summary = fusion.summary()
+    _talk(summary, quiet)
 
 
 @app.command()
@@ -287,30 +291,32 @@ def compare(
     source = _source(id_column, columns, missing, delimiter)
     names = _names(methods)
     ks = _several_n_clusters(clusters)
-    _check_outputs(labels, None, None, report, as_json)
-    with cli.progress.bar(quiet) as told, _warnings(quiet):
-        told("reading")
-        table = cli.files.read_labels(
-            labels, source, negative="noise" if noise else "missing", unobserved=unobserved
-        )
-        found = consilience.compare(
-            table,
-            ks,
-            methods=names,
-            unobserved=unobserved.value,
-            n_resamples=resamples,
-            random_state=seed,
-            progress=told,
-        )
-        if report is not None:
-            told("drawing the page")
-            _require_an_answer(found)
-            consilience.report.write_report(found, report, command=cli.results.command())
-    if as_json:
-        rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
-        print(json.dumps(rows, indent=1))
-    else:
-        _show_comparison(found)
+    _check_outputs(labels, None, None, report, True)  # the table of methods goes to standard output
+    with cli.files.together() as outputs:
+        with cli.progress.bar(quiet) as told, _warnings(quiet):
+            told("reading")
+            table = cli.files.read_labels(
+                labels, source, negative="noise" if noise else "missing", unobserved=unobserved
+            )
+            found = consilience.compare(
+                table,
+                ks,
+                methods=names,
+                unobserved=unobserved.value,
+                n_resamples=resamples,
+                random_state=seed,
+                progress=told,
+            )
+            if report is not None:
+                told("drawing the page")
+                _require_an_answer(found)
+                summary = consilience.report.summarize(found, command=cli.results.command())
+                cli.files.write_text(outputs, report, consilience.report.render(summary))
+        if as_json:
+            rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
+            print(json.dumps(rows, indent=1))
+        else:
+            _show_comparison(found)
     _talk(found.reason, quiet)
 
 
@@ -362,15 +368,14 @@ def simulate(
         raise UsageError(f"--share must leave something: below 1. Got {share:g}.", hint="as in --share 0.3.")
     source = _source(id_column, columns, missing, delimiter)
     _check_outputs(labels, output)
-    with cli.progress.bar(quiet) as told, _warnings(quiet):
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         table = cli.files.read_labels(labels, source, unobserved="keep")
         codes = consilience.missing.drop_labels(
             table.codes, share, mechanism=mechanism.value, random_state=seed
         )
-        cli.files.write_table(
-            output or STDIO, table.n_instances, cli.results.base_labels(table.fill(codes)), told
-        )
+        left = cli.results.base_labels(table.fill(codes))
+        cli.files.write_table(outputs, output or STDIO, table.n_instances, left, told)
     gone = int((table.codes >= 0).sum() - (codes >= 0).sum())
     _talk(f"Removed {gone} of {int((table.codes >= 0).sum())} labels.", quiet)
 
@@ -392,12 +397,12 @@ def report(
     _check_outputs([result], None, None, output)
     if result != STDIO and not Path(result).is_file():
         raise UsageError(f"there is no file {result!r}.", hint="it is what fuse --json wrote.")
-    text = sys.stdin.read() if result == STDIO else Path(result).read_text()
     try:
-        summary = json.loads(text)
-    except json.JSONDecodeError as error:
+        summary = json.loads(cli.files.stdin() if result == STDIO else Path(result).read_bytes())
+    except (ValueError, RecursionError) as error:  # among them bytes that are no text
         raise InputError(f"{result} is not JSON: {error}.", hint="it is what fuse --json wrote.") from error
-    cli.files.write_text(output, consilience.report.render(summary))
+    with cli.files.together() as outputs:
+        cli.files.write_text(outputs, output, consilience.report.render(summary))
     _talk(f"Wrote {output}", quiet or output == STDIO)
 
 
@@ -410,8 +415,8 @@ def demo(
 
     Example: `consilience demo demo-output`
     """
-    with cli.progress.bar(quiet) as told:
-        lines = cli.demo.run_demo(Path(folder), told)
+    with cli.progress.bar(quiet) as told, cli.files.together() as outputs:
+        lines = cli.demo.run_demo(Path(folder), outputs, told)
     _talk(lines, quiet)
     print(Path(folder, "report.html"))
 
@@ -454,7 +459,12 @@ def bench_run(
     with cli.progress.bar(quiet) as told:
         told(f"running {experiment.name}")
         place = Path(folder, experiment.name)
-        store = consilience.bench.run(experiment, place, n_jobs=jobs, retry=retry, progress=told)
+        try:
+            store = consilience.bench.run(experiment, place, n_jobs=jobs, retry=retry, progress=told)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted; finished rows are in {place}, and the command goes on."
+            ) from None
     rows = store.read()
     failed = rows[rows["error"] != ""]["cell"].nunique()
     _talk(f"{rows['cell'].nunique()} fits, {failed} of them failed; rows are in {place}.", quiet)
@@ -495,7 +505,9 @@ def bench_plot(
     if metric is not None and metric not in experiment.metrics:
         raise UsageError(f"{name} has no metric {metric!r}.", did_you_mean(metric, experiment.metrics))
     rows = _rows(experiment, folder)
-    consilience.bench.draw(experiment, rows, metric=metric).savefig(output, dpi=110)
+    picture = consilience.bench.draw(experiment, rows, metric=metric)
+    with cli.files.together() as outputs, outputs.open(output) as file:
+        picture.savefig(file, dpi=110, format=Path(output).suffix[1:] or None)
     _talk(f"Wrote {output}", quiet)
 
 
@@ -571,6 +583,10 @@ def _names(methods: str | None) -> list[str] | None:
     return names
 
 
+# Parameters of every method that have an option of their own, which `fuse` hands to the method.
+_OWN_OPTIONS = {"n_clusters": "-k", "unobserved": "--unobserved", "random_state": "--seed"}
+
+
 def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False) -> Any:
     """An estimator by its name, with parameters; or the name, which `fuse` knows."""
     if name.lower() == "auto":
@@ -592,6 +608,9 @@ def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False)
         key, equals, value = parameter.partition("=")
         if not equals:
             raise UsageError(f"--param {parameter!r} has no value.", hint="as in --param gamma=10.")
+        if key in _OWN_OPTIONS:
+            own = _OWN_OPTIONS[key]
+            raise UsageError(f"--param does not set what {own} sets.", hint=f"{own} {value}")
         if key not in allowed:
             raise UsageError(f"{known[name.lower()]} has no parameter {key!r}.", did_you_mean(key, allowed))
         values[key] = _value(value)
@@ -615,6 +634,7 @@ def _check_outputs(
 ) -> None:
     """Refuse what could not be written or would destroy an input, before the work is done."""
     written = [path for path in (output, imputed, report) if path is not None and path != STDIO]
+    written = [path for path in written if not is_special(path)]  # those take everything
     everything = [Path(path).resolve() for path in (*inputs, *written)]
     for path in written:
         if everything.count(Path(path).resolve()) > 1:
@@ -622,7 +642,7 @@ def _check_outputs(
     for table in (output, imputed):
         if table is not None:
             cli.files.check_output(table)
-    if report is not None:
+    if report is not None and report != STDIO:
         cli.files.require_folder(report)
     if [output, imputed, report, STDIO if as_json else None].count(STDIO) > 1:
         raise UsageError("only one result can go to standard output.", hint="give the others a file name.")

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from consilience import Partitions, fuse
+from consilience._files import Outputs
 from consilience.cli import files
 from consilience.cli.results import Told, base_labels, write_fusion
 from consilience.datasets import load_digits
@@ -26,7 +27,7 @@ SHARE = 0.4
 SEGMENTS = (16, 24)  # each branch draws its own number of clusters from this range
 
 
-def run_demo(folder: Path, told: Told) -> str:
+def run_demo(folder: Path, outputs: Outputs, told: Told) -> str:
     """Do it, write everything to the folder, and say how well it went."""
     folder.mkdir(parents=True, exist_ok=True)
     digits = load_digits()
@@ -34,7 +35,7 @@ def run_demo(folder: Path, told: Told) -> str:
     labels = opinions(digits.X, seed=0)
     names = [f"branch_{j + 1}" for j in range(N_BRANCHES)]
     branches = Partitions.of(dict(zip(names, labels.T, strict=True)))
-    files.write_table(str(folder / "branches.csv"), len(labels), base_labels(branches), told)
+    files.write_table(outputs, str(folder / "branches.csv"), len(labels), base_labels(branches), told)
 
     told("merging", 1, 3)
     start = time.perf_counter()
@@ -42,12 +43,13 @@ def run_demo(folder: Path, told: Told) -> str:
     seconds = time.perf_counter() - start
     write_fusion(
         fusion,
+        outputs,
         told,
         output=str(folder / "consensus.csv"),
         imputed=str(folder / "imputed.csv"),
         report=str(folder / "report.html"),
     )
-    files.write_text(str(folder / "summary.txt"), fusion.summary() + "\n")
+    files.write_text(outputs, str(folder / "summary.txt"), fusion.summary() + "\n")
 
     scores = [score(digits.y, column) for column in (*labels.T, fusion.labels)]
     whole = score(digits.y, KMeans(10, n_init=10, random_state=0).fit_predict(digits.X)).accuracy

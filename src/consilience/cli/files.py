@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +25,12 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pa_parquet
 
 from consilience._errors import InputError
-from consilience._files import whole_file
+from consilience._files import Outputs, is_special
+from consilience._label_tables import in_every_row
 from consilience._values import did_you_mean
 from consilience._warnings import warn
 from consilience.cli.errors import UsageError
+from consilience.cli.signals import go_on_to_the_end
 from consilience.partitions import MISSING, Partitions
 
 # What a CSV file may say where there is no label.
@@ -37,10 +40,12 @@ ROWS_A_PIECE = 1_000_000
 _BLOCK = 1 << 23  # bytes of a CSV file read at once
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _ARROW = (".arrow", ".feather", ".ipc")
-_COMPRESSED = (".gz", ".bz2", ".zst")
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _CANONICAL = re.compile(r"-?(0|[1-9]\d*)(\.0*)?")
 # A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
-_FORMULA, _NUMBER = r"^[=+\-@\t\r]", r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+# Blanks of any kind and letters of full width do not keep it from that.
+_FORMULA = r"^[\s\p{Z}\p{C}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|^[\t\r\n]"
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 Piece = Callable[[slice], dict[str, Any]]
 
@@ -78,8 +83,7 @@ def read_labels(
                 codes = np.full(n_rows, MISSING, dtype=np.int32)
                 codes[place] = column.codes
             columns[name] = codes, column.labels
-    if source.id_column is None:
-        _refuse_ids_among_labels(columns)
+    _refuse_ids_among_labels(columns, source.id_column)
     return Partitions.of_codes(
         columns,
         negative=negative,  # type: ignore[arg-type]
@@ -181,49 +185,94 @@ def _as_numbers(labels: list[str]) -> list[Any]:
 
 
 def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]:
-    """A file in pieces; with `text`, all columns of a CSV file as text."""
+    """A file in pieces, each of which was checked; with `text`, all columns of a CSV file as text."""
     if path != STDIO and not Path(path).exists():
         raise UsageError(
             f"there is no file {path!r}.", hint="check the path; - reads CSV from standard input."
         )
     kind = _kind(path)
     try:
-        if kind == "csv":
-            yield from _csv_pieces(path, source, text)
-            return
-        data = pa_dataset.dataset(path, format=kind)
-        if not data.files:
+        for piece in _csv_pieces(path, source, text) if kind == "csv" else _batches(path, source, kind):
+            piece.validate(full=True)  # offsets of a damaged file may point anywhere
+            _refuse_nested(path, piece.schema)
+            if piece.num_rows:
+                yield piece
+    except (UnicodeDecodeError, pa.ArrowException, OSError) as error:
+        raise _unreadable(path, kind, error) from error
+
+
+def _batches(path: str, source: Source, kind: str) -> Iterator[pa.RecordBatch]:
+    if is_special(path):
+        raise UsageError(
+            f"{path!r} is a pipe, from which only CSV is read.", hint="write it to a file first."
+        )
+    data = pa_dataset.dataset(path, format=kind)
+    if not data.files:
+        raise UsageError(
+            f"there is no Parquet file in the folder {path!r}.", hint="name a file or its folder."
+        )
+    yield from data.to_batches(columns=_wanted(path, data.schema.names, source))
+
+
+def _refuse_nested(path: str, schema: pa.Schema) -> None:
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
             raise UsageError(
-                f"there is no Parquet file in the folder {path!r}.", hint="name a file or its folder."
+                f"column {field.name!r} of {path} has values of type {kind}, not single ones.",
+                hint="choose other columns with --columns, or take the values out of their lists.",
             )
-        wanted = _wanted(path, data.schema.names, source)
-        yield from (piece for piece in data.to_batches(columns=wanted) if piece.num_rows)
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
-    except pa.ArrowInvalid as error:
-        if "invalid UTF8" in str(error):
-            raise _not_utf8(path) from error
-        said = " ".join(str(error).split())[:300].rstrip(".")
-        hint = f"is it a {kind} file? The suffix decides how a file is read"
-        if kind == "csv":
-            hint = "give --delimiter, or check that every row has as many cells as the first"
-        if "Empty CSV" in said:
-            hint = "a line of column names comes first, then a row per instance"
-        raise InputError(f"{path} cannot be read: {said}.", hint=f"{hint}.") from error
 
 
-def _not_utf8(path: str) -> ValueError:
-    return ValueError(f"{path} is not text in UTF-8. Hint: iconv -f latin1 -t utf-8 {path} > converted.csv")
+def _unreadable(path: str, kind: str, error: Exception) -> Exception:
+    """What is wrong with a file, in our words."""
+    said = " ".join(str(error).split())[:300].rstrip(".")
+    if isinstance(error, OSError) and error.filename is not None:
+        return error  # of the operating system, which names the file
+    if kind != "csv":
+        hint = "is it whole, and of the kind that its suffix says? Write it again"
+    elif isinstance(error, UnicodeDecodeError) or "invalid UTF8" in said:
+        return InputError(
+            f"{path} is not text in UTF-8.", hint=f"iconv -f latin1 -t utf-8 {path} > converted.csv"
+        )
+    elif "Empty CSV" in said:
+        hint = "a line of column names comes first, then a row per instance"
+    elif isinstance(error, OSError):
+        hint = "is it whole? Copy or compress it again"
+    else:
+        hint = "give --delimiter, or check that every row has as many cells as the first"
+    return InputError(f"{path} cannot be read: {said}.", hint=f"{hint}.")
+
+
+def stdin() -> bytes:
+    """All of standard input."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed.", hint="name a file instead of -.")
+    return sys.stdin.buffer.read()
+
+
+def _given_at_once(path: str) -> pa.Buffer | None:
+    """What can be read only once, and is read twice: standard input and pipes."""
+    if path == STDIO:
+        return pa.py_buffer(stdin())
+    if not is_special(path):
+        return None
+    whole = Path(path).read_bytes()
+    packed = _COMPRESSED.get(Path(path).suffix.lower())
+    if packed is not None:
+        with pa.CompressedInputStream(pa.BufferReader(whole), packed) as stream:
+            whole = stream.read()
+    return pa.py_buffer(whole)
 
 
 def _csv_pieces(path: str, source: Source, text: bool) -> Iterator[pa.RecordBatch]:
     delimiter = source.delimiter or _DELIMITERS.get(_suffix(path), ",")
-    given: Any = pa.py_buffer(sys.stdin.buffer.read()) if path == STDIO else path
+    given = _given_at_once(path)
     parse = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     read = pa_csv.ReadOptions(block_size=_BLOCK)
 
     def opened(**convert: Any) -> pa_csv.CSVStreamingReader:
-        stream = pa.BufferReader(given) if path == STDIO else given
+        stream = path if given is None else pa.BufferReader(given)
         options = pa_csv.ConvertOptions(null_values=list(source.missing), strings_can_be_null=True, **convert)
         return pa_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=options)
 
@@ -339,15 +388,14 @@ def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[list
     ]
 
 
-def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]]) -> None:
+def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]], id_column: str | None) -> None:
+    """What `Partitions` refuses, in the words of commands."""
     for name, (codes, labels) in columns.items():
-        if len(labels) == len(codes) >= 20:
+        if where := in_every_row(np.bincount(codes[codes >= 0], minlength=len(labels))):
+            ids = "" if id_column is not None else f"if it holds the ids, say --id {name!r}; otherwise "
             raise UsageError(
-                f"column {name!r} has a different value in every row.",
-                hint=(
-                    f"if it holds the ids, say --id {name!r}; otherwise choose the columns of labels with "
-                    "--columns."
-                ),
+                f"column {name!r} has a different value {where}.",
+                hint=f"{ids}choose the columns of labels with --columns.",
             )
 
 
@@ -370,10 +418,20 @@ def require_folder(path: str) -> None:
         raise UsageError(f"there is no folder {str(folder)!r} to write to.", hint=f"mkdir -p {folder}")
 
 
-def write_table(path: str, n_rows: int, piece: Piece, told: Callable[[str, int, int], None]) -> None:
+@contextmanager
+def together() -> Iterator[Outputs]:
+    """The files of one command: all of them appear at the end, or none does."""
+    with Outputs() as outputs:
+        yield outputs
+        go_on_to_the_end()
+
+
+def write_table(
+    outputs: Outputs, path: str, n_rows: int, piece: Piece, told: Callable[[str, int, int], None]
+) -> None:
     """Write a table in pieces, CSV, Parquet or Arrow by suffix; `piece` gives the columns of some rows."""
     kind = "csv" if path == STDIO else _kind_of_output(path)
-    with _opened(path) as file:
+    with _opened(outputs, path) as file:
         writer = None
         try:
             for start in range(0, n_rows, ROWS_A_PIECE):
@@ -389,13 +447,10 @@ def write_table(path: str, n_rows: int, piece: Piece, told: Callable[[str, int, 
                 writer.close()
 
 
-def write_text(path: str, text: str) -> None:
-    """A text file that is there completely or not at all; - is standard output."""
-    if path == STDIO:
-        sys.stdout.write(text)
-        return
-    with _opened(path) as file:
-        file.write(text.encode())
+def write_text(outputs: Outputs, path: str, text: str) -> None:
+    """A text file; - is standard output."""
+    with _opened(outputs, path) as file:
+        file.write(text.encode(errors="replace"))  # half a surrogate pair has no bytes
 
 
 def _kind_of_output(path: str) -> str:
@@ -441,12 +496,19 @@ class _CsvWriter:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    if path == STDIO:
-        yield sys.stdout.buffer
+def _opened(outputs: Outputs, path: str) -> Iterator[IO[bytes]]:
+    if path != STDIO:
+        with outputs.open(path) as file:
+            yield file
         return
-    with whole_file(path) as file:
-        yield file
+    if sys.stdout is None:
+        raise UsageError("standard output is closed.", hint="give -o a file name.")
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has enough, as in `| head`. Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -458,18 +520,15 @@ def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
         if pa.types.is_large_string(values.type):
             values = values.cast(pa.string())
         if pa.types.is_string(values.type):
-            dangerous = pc.and_(
-                pc.match_substring_regex(values, _FORMULA),
-                pc.invert(pc.match_substring_regex(values, _NUMBER)),
-            )
-            values = pc.if_else(
-                dangerous, pc.binary_join_element_wise(pa.scalar("'", values.type), values, ""), values
-            )
+            values = _defused(values)
         elif pa.types.is_floating(values.type):
             values = pc.round(values, 6)
         columns.append(values)
-    names = [
-        f"'{name}" if re.match(_FORMULA, name) and not re.match(_NUMBER, name) else name
-        for name in batch.schema.names
-    ]
-    return pa.record_batch(columns, names=names)
+    return pa.record_batch(columns, names=_defused(pa.array(batch.schema.names, pa.string())).to_pylist())
+
+
+def _defused(values: pa.Array) -> pa.Array:
+    dangerous = pc.and_(
+        pc.match_substring_regex(values, _FORMULA), pc.invert(pc.match_substring_regex(values, _NUMBER))
+    )
+    return pc.if_else(dangerous, pc.binary_join_element_wise(pa.scalar("'", values.type), values, ""), values)

@@ -9,15 +9,20 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from consilience._errors import Hinted
 from consilience._optional import optional_import
-from consilience.cli.errors import UsageError
+from consilience.cli.errors import Interrupted, UsageError
+from consilience.cli.signals import Terminated, ended_by_signals, signals_kept
 
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+FAILURE, USAGE, SIGNALLED, INTERRUPTED = 1, 2, 128, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    _fill_closed_streams()
+    with ended_by_signals():
+        code = run(list(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -28,11 +33,12 @@ def run(arguments: list[str]) -> int:
                 optional_import(module, needed_for="the command line", extra="cli")  # which says so
         from consilience.cli.app import app
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), signals_kept():
             warnings.simplefilter("default")
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             code = app(arguments, prog_name="consilience", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         if code == INTERRUPTED:  # what newer versions of typer make of Ctrl-C
             raise KeyboardInterrupt
         return int(code or 0)
@@ -42,9 +48,13 @@ def run(arguments: list[str]) -> int:
         return 0
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written.", INTERRUPTED)
+    except Terminated as error:
+        return _fail("ended by a signal; nothing was written.", error.code)
+    except Interrupted as error:
+        return _fail(error, INTERRUPTED)
     except UsageError as error:
         return _fail(error, USAGE)
-    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+    except (Hinted, ValueError, TypeError, OSError, MemoryError, ImportError) as error:
         return _fail(_said(error), FAILURE)
     except Exception as error:
         if type(error).__name__ == "Abort":  # and what older ones make of it
@@ -52,6 +62,15 @@ def run(arguments: list[str]) -> int:
         if not hasattr(error, "format_message"):
             raise
         return _fail(_with_hint(error), USAGE)
+
+
+def _fill_closed_streams() -> None:
+    """Where a standard stream is closed, the next file that is opened would take its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    if sys.stderr is None:  # and what is printed there would go to standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
 
 
 # What the library says to those who write Python, for those who write commands.
@@ -76,7 +95,7 @@ def _in_words(message: Any) -> str:
 
 def _fail(error: Any, code: int) -> int:
     text = _in_words(error)
-    hint = "" if "Hint: " in text or code == INTERRUPTED else " Hint: see consilience --help."
+    hint = "" if "Hint: " in text or code > SIGNALLED else " Hint: see consilience --help."
     print(f"Error: {text}{hint}", file=sys.stderr)
     return code
 

@@ -6,16 +6,18 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from consilience import Fusion, Partitions
+from consilience._files import Outputs
 from consilience.cli import files
 from consilience.cli.files import STDIO
 from consilience.partitions import MISSING
-from consilience.report import summarize, write_report
+from consilience.report import render, summarize
 
 Told = Callable[[str, int, int], None]
 
@@ -27,6 +29,7 @@ def command() -> str:
 
 def write_fusion(
     fusion: Fusion,
+    outputs: Outputs,
     told: Told,
     *,
     output: str | None = None,
@@ -36,17 +39,23 @@ def write_fusion(
 ) -> None:
     """All that was asked for; the table of answers to standard output where nothing was."""
     n = len(fusion.labels)
+    writers: list[tuple[str, Callable[[str], None]]] = []
     if output is not None or not (as_json or report is not None or imputed is not None):
-        files.write_table(output or STDIO, n, _answer(fusion), told)
+        table = _answer(fusion)
+        writers.append((output or STDIO, lambda path: files.write_table(outputs, path, n, table, told)))
     if imputed is not None:
-        files.write_table(imputed, n, base_labels(fusion.completed), told)
+        filled = base_labels(fusion.completed)
+        writers.append((imputed, lambda path: files.write_table(outputs, path, n, filled, told)))
     if report is not None or as_json:
         told("drawing the page", 0, 1)
         summary = summarize(fusion, command=command())
         if report is not None:
-            write_report(summary, report)
+            writers.append((report, lambda path: files.write_text(outputs, path, render(summary))))
         if as_json:
-            print(json.dumps(summary, allow_nan=False))
+            text = json.dumps(summary, allow_nan=False) + "\n"
+            writers.append((STDIO, lambda path: files.write_text(outputs, path, text)))
+    for path, write in sorted(writers, key=lambda one: one[0] == STDIO):  # what is out cannot be undone: last
+        write(path)
 
 
 def _answer(fusion: Fusion) -> files.Piece:
@@ -65,7 +74,7 @@ def _answer(fusion: Fusion) -> files.Piece:
 
 def base_labels(table: Partitions) -> files.Piece:
     """The labels in the user's own words."""
-    categories = [pa.array(_kept(values)) for values in table.categories]
+    categories = [_kept(values) for values in table.categories]
 
     def piece(rows: slice) -> dict[str, Any]:
         columns = zip(table.names, table.codes[rows].T, categories, strict=True)
@@ -84,10 +93,14 @@ def _beside(ids: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
     return {f"{name} (id)" if name in columns else name: values, **columns}
 
 
-def _kept(values: np.ndarray) -> Any:
+def _kept(values: np.ndarray) -> pa.Array:
     """Labels as Arrow holds them: of one type, or as text."""
-    kinds = {type(value) for value in values.tolist()}
-    return values.tolist() if len(kinds) == 1 else [str(value) for value in values]
+    labels = values.tolist()
+    if len({type(label) for label in labels}) == 1:
+        for kind in (None, pa.uint64()):  # whole numbers from 2^63 on have to be asked for
+            with suppress(OverflowError, pa.ArrowException):
+                return pa.array(labels, kind)
+    return pa.array([str(label) for label in labels])
 
 
 def _ids(table: Partitions, rows: slice) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Interval
-from consilience.consensus.base import LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.diffusion import (
@@ -166,6 +166,7 @@ class DAL(LabelMethod):
         paper="Of this library; weights of clusters as in Huang, Wang, Lai: IEEE Trans. Cybernetics, 2018.",
         linear=True,
     )
+    max_base_clusters = MAX_BASE_CLUSTERS
 
     theta: Positive = THETA
     min_share: Annotated[float, Interval(Real, 0, 1, closed="both")] = MIN_SHARE

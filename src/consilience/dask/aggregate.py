@@ -17,13 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience._errors import InputError
-from consilience._label_tables import MISSING, encode_column, plain
+from consilience._label_tables import MISSING, encode_column, plain, refuse_ids
 from consilience._warnings import warn
 from consilience.core.canonical import member_colours, number, stack_codes
 from consilience.core.grouping import DistinctRows, distinct_rows, group
 from consilience.dask.blocks import Blocks, Encoded, code_type, encode
 from consilience.dask.engine import Engine, add
 from consilience.partitions import Partitions
+
+
+_IDS = "if it holds ids, name it by ids=; otherwise leave it out by columns=."
 
 
 class Summary(NamedTuple):
@@ -110,6 +113,9 @@ def merge(parts: Sequence[Summary], max_distinct: int) -> Summary:
         np.bincount(np.concatenate(maps), np.concatenate([part.members[i] for part in parts]), len(labels))
         for i, (maps, labels) in enumerate(unions)
     )
+    for name, (_, labels), own in zip(names, unions, members, strict=True):
+        if len(labels) > max_distinct:  # before the labels alone fill the memory
+            refuse_ids(name, own, hint=_IDS)
     joined = (sum(field, ()) for field in zip(*(part[5:] for part in parts), strict=True))
     return Summary(names, categories, codes, counts, members, *joined)
 
@@ -163,6 +169,8 @@ def finish(summary: Summary, unobserved: str) -> Table:
             f"no base clustering saw row {summary.first_unseen[b]} of block {b} ({n_unseen} in all).",
             hint="remove these instances, or set 'unobserved' to 'noise' or 'largest'.",
         )
+    for i in kept:
+        refuse_ids(summary.names[i], summary.members[i], hint=_IDS)
     categories = [summary.categories[i] for i in kept]
     codes = np.empty((0, len(kept)), dtype=code_type(categories))
     if summary.codes is not None:

@@ -223,7 +223,9 @@ def _encode(table: Any) -> Encoded:
         table = table.reset_index(drop=True)  # ids may repeat from block to block
     if len(table) == 0:
         width = table.shape[1]
-        names = tuple(map(str, getattr(table, "columns", range(width))))
+        # The columns of an Arrow table are not their names.
+        names = getattr(table, "column_names", None) or getattr(table, "columns", range(width))
+        names = tuple(map(str, names))
         return Encoded(names, np.empty((0, width), dtype=np.int8), (np.empty(0, dtype=np.int64),) * width)
     read = read_table(table, None)
     found = [

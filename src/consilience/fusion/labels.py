@@ -226,8 +226,10 @@ def methods_for(table: Partitions) -> list[str]:
 def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
     """The candidate of highest agreement; with a lead, DAL unless that one is ahead by as much."""
     best = max(tried, key=lambda candidate: candidate.agreement)
-    usual = next(candidate for candidate in tried if candidate.method == "DAL" and not candidate.polished)
-    return usual if lead and best.agreement <= (1.0 + lead) * usual.agreement else best
+    for usual in tried:
+        if usual.method == "DAL" and not usual.polished:
+            return usual if lead and best.agreement <= (1.0 + lead) * usual.agreement else best
+    return best  # DAL refuses very many base clusters
 
 
 def candidates(
