@@ -150,7 +150,7 @@ def _blend(count, coin):
 
 
 def plain_posterior(base, labels):
-    """q of every assigned instance, and the dependence: five steps from the one-coin tables."""
+    """q of every assigned instance, and the dependence: five steps from the one-coin tables, twice."""
     sizes, n_clusters = [np.sum(labels == c) for c in range(labels.max() + 1)], labels.max() + 1
     prior = np.array(sizes) / sum(sizes)
     k = [base[:, j].max() + 1 for j in range(base.shape[1])]
@@ -174,17 +174,18 @@ def plain_posterior(base, labels):
     def common(rho):
         return m * rho / (1 + (m - 1) * rho)
 
-    highest = _hard_correlation(base, labels)
-    tables, shares, dependence = coins, prior, common(highest)
-    for _ in range(5):
-        q = chances(tables, shares, dependence)
-        tables = [
-            _blend(np.array([q[base[:, j] == v].sum(axis=0) for v in range(k[j])]), coins[j])
-            for j in range(m)
-        ]
-        shares = q.mean(axis=0)
-        dependence = common(min(highest, _soft_correlation(base, q, tables)))
-    return chances(tables, shares, dependence), dependence
+    def steps(dependence):
+        tables, shares = coins, prior
+        for _ in range(5):
+            q = chances(tables, shares, dependence)
+            expected = [[q[base[:, j] == v].sum(axis=0) for v in range(k[j])] for j in range(m)]
+            tables = [_blend(np.array(count), coin) for count, coin in zip(expected, coins, strict=True)]
+            shares = q.mean(axis=0)
+        return chances(tables, shares, dependence), tables
+
+    soft = _soft_correlation(base, *steps(0.0))
+    dependence = common(min(_hard_correlation(base, labels), soft))
+    return steps(dependence)[0], dependence
 
 
 def plain_judgement(base, labels):

@@ -116,7 +116,7 @@ class LabelMethod(ClusterMixin, BaseEstimator):
     labels_ : ndarray of shape (n_instances,)
         Cluster of every instance; 0 is the largest cluster.
     confidence_ : ndarray of shape (n_instances,)
-        Estimated probability that the instance belongs to its cluster, from its labels; see
+        How sure it is, from its labels, that the instance belongs to its cluster; see
         :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance. Computed when asked for.
     n_clusters_ : int
         Number of clusters found; below `n_clusters` only where there are fewer distinct label rows.

@@ -102,11 +102,11 @@ def confidence(
 
     P(l | z) is not counted in the consensus alone, which broke every tie one way: all instances of that tie
     would vouch for each other. It starts from what the agreement of *pairs* of bases says of their skill and
-    takes five steps of expectation and maximisation; see `learn`.
+    takes steps of expectation and maximisation; see `learn`.
 
     Symbols: l -> a row of ``partitions.codes``; z -> its label; pi -> evidence.shares; P_j ->
     evidence.chance; lambda -> evidence.dependence; overlap -> evidence.together, evidence.seen.
-    Cost: 20 x distinct rows x bases x clusters; memory a few numbers per row.
+    Cost: up to eleven passes over distinct rows x bases x clusters; memory a few numbers per row.
 
     Parameters
     ----------
@@ -227,30 +227,35 @@ def learn(sizes: np.ndarray, together: np.ndarray, numbering: Numbering, sums: S
     with the counts C and a strength :math:`a_j` that the counts themselves show (`_strength`): confusions of
     clusters are believed as far as the instances that speak for them outweigh the coin.
 
-    Symbols: q -> `_posterior`; C -> `expected_counts`; O -> coin; rho -> the smaller of
-    `shared_log_likelihood` in the consensus and `shared_surprise` under q.
-    Cost: five steps of two passes over rows x bases x clusters. `sums` makes a pass: it adds up what a
-    function of rows returns over all rows, wherever they are.
+    The first five steps are taken as if bases erred independently. If they do, their surprises under q are
+    uncorrelated, even if the consensus has merged clusters so that they look dependent there. lambda comes
+    from the smaller of both correlations. If it is not zero, five steps with it are taken from the start.
+
+    Symbols: q -> `_posterior`; C -> `expected_counts`; O -> coin; rho -> `shared_log_likelihood` in the
+    consensus, `shared_surprise` under q.
+    Cost: up to eleven passes over rows x bases x clusters. `sums` makes a pass: it adds up what a function of
+    rows returns over all rows, wherever they are.
     """
-    offsets, m = numbering.offsets, len(numbering.bases)
+    offsets, m, k = numbering.offsets, len(numbering.bases), np.diff(numbering.offsets)
     seen = np.add.reduceat(together, offsets[:-1], axis=0)
     prior = sizes / sizes.sum()
-    k = np.diff(offsets)
-    with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
-        coin = one_coin(sizes, together, seen, offsets, sums)
-        found = Evidence(prior, together, seen, coin, prior, 0.0, numbering)
-        highest = _correlation(*sums(shared_log_likelihood, found))
-        found = found._replace(dependence=_common_share(highest, m))
+
+    def steps(found: Evidence) -> Evidence:
         for _ in range(_STEPS):
             counts, shares = sums(expected_counts, found)
             worth = np.repeat(_strength(counts, coin, offsets), k)[:, None]
-            chance = (counts + worth * coin + _SMOOTHING / np.repeat(k, k)[:, None]) / (
-                base_sums(counts, offsets) + worth + _SMOOTHING
-            )
-            rho = _correlation(*sums(shared_surprise, found, chance))
-            found = found._replace(
-                chance=chance, shares=shares / shares.sum(), dependence=_common_share(min(highest, rho), m)
-            )
+            chance = counts + worth * coin + _SMOOTHING / np.repeat(k, k)[:, None]
+            chance /= base_sums(counts, offsets) + worth + _SMOOTHING
+            found = found._replace(chance=chance, shares=shares / shares.sum())
+        return found
+
+    with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
+        coin = one_coin(sizes, together, seen, offsets, sums)
+        start = Evidence(prior, together, seen, coin, prior, 0.0, numbering)
+        found = steps(start)
+        rho = min(_correlation(*sums(pass_, found)) for pass_ in (shared_log_likelihood, shared_surprise))
+        if rho > 0.0:
+            found = steps(start._replace(dependence=_common_share(rho, m)))
     # One base is what ten copies of it are: nothing shows that it errs on its own.
     unchecked = m == 1 and np.count_nonzero(sizes) > 1
     return found._replace(dependence=1.0) if unchecked else found
@@ -307,13 +312,10 @@ def shared_log_likelihood(rows: JointRows, evidence: Evidence) -> tuple[float, f
     return float(weights @ together), float(weights @ apart)
 
 
-def shared_surprise(rows: JointRows, evidence: Evidence, chance: np.ndarray) -> tuple[float, float]:
-    """The same two sums with log `chance` for x, inside the clusters of q instead of those of the consensus.
-
-    A consensus that merges two clusters makes bases look dependent; q may tell the two apart.
-    """
-    x = np.log(chance)
-    x -= base_sums(chance * x, evidence.offsets)
+def shared_surprise(rows: JointRows, evidence: Evidence) -> tuple[float, float]:
+    """The same two sums with log P for x, inside the clusters of q instead of those of the consensus."""
+    x = np.log(evidence.chance)
+    x -= base_sums(evidence.chance * x, evidence.offsets)
     tables = x, x**2
     weights = (rows.counts * (rows.labels >= 0)).astype(float)
 

@@ -72,7 +72,7 @@ def plot_confidence(fusion: Fusion, *, bins: int = 20, ax: Axes | None = None) -
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1.05 * below.max())
     count_ticks(ax.yaxis)
-    ax.set_xlabel("confidence: estimated probability that the label is right")
+    ax.set_xlabel("confidence")
     ax.set_ylabel("instances")
     return tidy(ax)
 
