@@ -95,6 +95,13 @@ Imputed = Annotated[
     str | None, typer.Option(help="Also write the table of base labels with its gaps filled in.")
 ]
 Report = Annotated[str | None, typer.Option(help="Also write a page, one HTML file; - is standard output.")]
+Save = Annotated[
+    str | None, typer.Option(help="Also keep the result in a file, for predict, explain and --like.")
+]
+Like = Annotated[
+    str | None,
+    typer.Option(help="An earlier result whose numbers clusters keep: what --save wrote, or a table."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to standard output.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed, one answer.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
@@ -129,6 +136,8 @@ def fuse(
     output: Output = None,
     imputed: Imputed = None,
     report: Report = None,
+    save: Save = None,
+    like: Like = None,
     as_json: AsJson = False,
     id_column: IdColumn = None,
     columns: Columns = None,
@@ -159,7 +168,9 @@ def fuse(
     Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
     """
     if engine is not Engine.memory:
-        _refuse_in_blocks(imputed=imputed, report=report, json=as_json, noise=noise, missing=missing)
+        _refuse_in_blocks(
+            imputed=imputed, report=report, json=as_json, noise=noise, missing=missing, save=save, like=like
+        )
         chosen = method if method.lower() == "auto" and not param else _method(method, param)
         with cli.progress.bar(quiet) as told, _warnings(quiet):
             done = cli.blocks.fuse_blocks(
@@ -182,17 +193,24 @@ def fuse(
         raise UsageError("--scheduler and --checkpoint need --engine.", hint="as in --engine dask.")
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
-    _check_outputs(labels, output, imputed, report, as_json)
+    _check_outputs(labels, output, imputed, report, as_json, save)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
+        earlier = None if like is None else cli.saved.read_earlier(like, source)
         table = cli.files.read_labels(
             labels, source, negative="noise" if noise else "missing", unobserved=unobserved
         )
         told("merging")
         fusion = consilience.fuse(
-            table, k, method=chosen, unobserved=unobserved.value, random_state=seed, progress=told
+            table,
+            k,
+            method=chosen,
+            unobserved=unobserved.value,
+            like=earlier,
+            random_state=seed,
+            progress=told,
         )
-        written = {"output": output, "imputed": imputed, "report": report, "as_json": as_json}
+        written = {"output": output, "imputed": imputed, "report": report, "as_json": as_json, "save": save}
         cli.results.write_fusion(fusion, outputs, told, **written)
         summary = fusion.summary()
     _talk(summary, quiet)
@@ -219,6 +237,8 @@ def cluster(
     ] = None,
     output: Output = None,
     report: Report = None,
+    save: Save = None,
+    like: Like = None,
     as_json: AsJson = False,
     id_column: IdColumn = None,
     missing: MissingText = None,
@@ -236,9 +256,10 @@ def cluster(
     """
     k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param, views=True)
-    _check_outputs(views, output, None, report, as_json)
+    _check_outputs(views, output, None, report, as_json, save)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
+        earlier = None if like is None else cli.saved.read_earlier(like, source)
         tables = cli.files.read_view_tables(views, source)
         told("clustering the views")
         fusion = consilience.fuse_views(
@@ -251,9 +272,73 @@ def cluster(
             random_state=seed,
             progress=told,
         )
-        cli.results.write_fusion(fusion, outputs, told, output=output, report=report, as_json=as_json)
+        fusion = fusion if earlier is None else fusion.like(earlier)
+        written = {"output": output, "report": report, "as_json": as_json, "save": save}
+        cli.results.write_fusion(fusion, outputs, told, **written)
         summary = fusion.summary()
     _talk(summary, quiet)
+
+
+Saved = Annotated[str, typer.Argument(help="A result that fuse --save or cluster --save wrote.")]
+
+
+@app.command()
+def predict(
+    result: Saved,
+    new: Annotated[
+        list[str],
+        typer.Argument(
+            help="New instances: their labels by the same base clusterings, or tables of the same views. "
+            "Columns and views may be left out.",
+            metavar="NEW...",
+        ),
+    ],
+    output: Output = None,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    missing: MissingText = None,
+    delimiter: Delimiter = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse labels that were not fitted.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Place new instances in the clusters of a saved result.
+
+    Writes a table of label, confidence and alternative. An instance of which nothing is known gets the label
+    -1. A label that was not there when the result was made counts as missing.
+
+    Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
+    """
+    source = _source(id_column, columns, missing, delimiter)
+    _check_outputs([result, *new], output)
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
+        told("reading")
+        fusion = cli.saved.read_result(result)
+        if fusion.partitions.views is None:
+            found = cli.saved.place_labels(fusion, new, source, strict=strict, told=told)
+        else:
+            found = cli.saved.place_views(fusion, new, source)
+        cli.results.write_placed(found, outputs, output or STDIO, told)
+    _talk(f"Warning: {found.unknown}" if found.unknown else "", quiet or not found.unknown)
+    labels = found.placed.labels
+    lost = int((labels < 0).sum())
+    nowhere = f"; nothing is known of {lost}" if lost else ""
+    _talk(f"Placed {len(labels) - lost} of {len(labels)} instances{nowhere}.", quiet)
+
+
+@app.command()
+def explain(
+    result: Saved,
+    instance: Annotated[
+        str, typer.Argument(help="The id of an instance, or its row where there are no ids.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Say why an instance is in its cluster: who said what, who is like it, what would change it.
+
+    Example: `consilience explain segments.consilience C-1042`
+    """
+    found = cli.saved.read_result(result).explain(instance)
+    print(json.dumps(found.as_dict(), indent=1) if as_json else found)
 
 
 @app.command()
@@ -631,9 +716,10 @@ def _check_outputs(
     imputed: str | None = None,
     report: str | None = None,
     as_json: bool = False,
+    save: str | None = None,
 ) -> None:
     """Refuse what could not be written or would destroy an input, before the work is done."""
-    written = [path for path in (output, imputed, report) if path is not None and path != STDIO]
+    written = [path for path in (output, imputed, report, save) if path is not None and path != STDIO]
     written = [path for path in written if not is_special(path)]  # those take everything
     everything = [Path(path).resolve() for path in (*inputs, *written)]
     for path in written:
@@ -642,8 +728,11 @@ def _check_outputs(
     for table in (output, imputed):
         if table is not None:
             cli.files.check_output(table)
-    if report is not None and report != STDIO:
-        cli.files.require_folder(report)
+    if save == STDIO:
+        raise UsageError("a result cannot be saved to standard output.", hint="give --save a file name.")
+    for name in (report, save):
+        if name is not None and name != STDIO:
+            cli.files.require_folder(name)
     if [output, imputed, report, STDIO if as_json else None].count(STDIO) > 1:
         raise UsageError("only one result can go to standard output.", hint="give the others a file name.")
 

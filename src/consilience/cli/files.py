@@ -96,11 +96,9 @@ def read_labels(
 def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table]:
     """Feature tables by the names of their files, ids as text where files disagree about their type."""
     tables = {}
-    for name, path in zip(_stems(paths), paths, strict=True):
-        pieces = list(_pieces(path, source, text=False))
-        tables[name] = pa.concat_tables(
-            [pa.Table.from_batches([piece]) for piece in pieces], promote_options="permissive"
-        )
+    for name, path in zip(stems(paths), paths, strict=True):
+        parts = [pa.Table.from_batches([piece]) for piece in pieces(path, source, text=False)]
+        tables[name] = pa.concat_tables(parts, promote_options="permissive")
         _refuse_text(path, tables[name], source.id_column)
     key = source.id_column
     if key is not None and len({table.schema.field(key).type for table in tables.values()}) > 1:
@@ -144,7 +142,7 @@ def _read_codes(path: str, source: Source) -> _CodedTable:
     labels: dict[str, dict[Any, int]] = {}
     ids: list[pa.Array] = []
     n_rows = 0
-    for piece in _pieces(path, source, text=True):
+    for piece in pieces(path, source, text=True):
         n_rows += piece.num_rows
         for name, values in zip(piece.schema.names, piece.columns, strict=True):
             if name == source.id_column:
@@ -172,6 +170,13 @@ def _encode(values: pa.Array) -> pa.DictionaryArray:
     return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
 
 
+def encode(values: pa.Array) -> tuple[np.ndarray, list[Any]]:
+    """Codes of a column, -1 where missing, and the labels that they stand for."""
+    found = _encode(values)
+    codes = pc.fill_null(found.indices, MISSING).to_numpy(zero_copy_only=False)
+    return codes.astype(np.int32, copy=False), found.dictionary.to_pylist()
+
+
 def _as_numbers(labels: list[str]) -> list[Any]:
     """Labels of a text file as numbers where all of them are: "-1" means missing, "10" comes after "9"."""
     if all(_CANONICAL.fullmatch(label) for label in labels):
@@ -184,7 +189,7 @@ def _as_numbers(labels: list[str]) -> list[Any]:
     return labels if any(re.match(r"[+-]?0\d", label) for label in labels) else numbers
 
 
-def _pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]:
+def pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]:
     """A file in pieces, each of which was checked; with `text`, all columns of a CSV file as text."""
     if path != STDIO and not Path(path).exists():
         raise UsageError(
@@ -371,7 +376,8 @@ def _id_array(ids: pa.Array) -> np.ndarray:
     return out
 
 
-def _stems(paths: Sequence[str]) -> list[str]:
+def stems(paths: Sequence[str]) -> list[str]:
+    """What files are called: their names without suffixes, or their paths where these repeat."""
     stems = [Path(path).name.split(".")[0] if path != STDIO else "stdin" for path in paths]
     return [str(path) if stems.count(stem) > 1 else stem for stem, path in zip(stems, paths, strict=True)]
 
@@ -384,7 +390,7 @@ def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[list
             name if everywhere.count(name) == 1 else stem if len(names) == 1 else f"{stem} {name}"
             for name in names
         ]
-        for stem, names in zip(_stems(paths), columns, strict=True)
+        for stem, names in zip(stems(paths), columns, strict=True)
     ]
 
 

@@ -16,6 +16,8 @@ from consilience import Fusion, Partitions
 from consilience._files import Outputs
 from consilience.cli import files
 from consilience.cli.files import STDIO
+from consilience.cli.saved import Newcomers
+from consilience.fusion.saving import write_result
 from consilience.partitions import MISSING
 from consilience.report import render, summarize
 
@@ -36,11 +38,12 @@ def write_fusion(
     imputed: str | None = None,
     report: str | None = None,
     as_json: bool = False,
+    save: str | None = None,
 ) -> None:
     """All that was asked for; the table of answers to standard output where nothing was."""
     n = len(fusion.labels)
     writers: list[tuple[str, Callable[[str], None]]] = []
-    if output is not None or not (as_json or report is not None or imputed is not None):
+    if output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
         table = _answer(fusion)
         writers.append((output or STDIO, lambda path: files.write_table(outputs, path, n, table, told)))
     if imputed is not None:
@@ -54,6 +57,9 @@ def write_fusion(
         if as_json:
             text = json.dumps(summary, allow_nan=False) + "\n"
             writers.append((STDIO, lambda path: files.write_text(outputs, path, text)))
+    if save is not None:
+        with outputs.open(save) as file:
+            write_result(fusion, file)
     for path, write in sorted(writers, key=lambda one: one[0] == STDIO):  # what is out cannot be undone: last
         write(path)
 
@@ -70,6 +76,19 @@ def _answer(fusion: Fusion) -> files.Piece:
     return lambda rows: _beside(
         _ids(fusion.partitions, rows), {name: values[rows] for name, values in columns.items()}
     )
+
+
+def write_placed(found: Newcomers, outputs: Outputs, path: str, told: Told) -> None:
+    """New instances with their clusters."""
+    columns = {"label": found.placed.labels, **found.placed._asdict()}
+    del columns["labels"]
+
+    def piece(rows: slice) -> dict[str, Any]:
+        ids = {name: values[rows.start : rows.stop] for name, values in found.ids.items()}
+        ids = {name: v.combine_chunks() if isinstance(v, pa.ChunkedArray) else v for name, v in ids.items()}
+        return _beside(ids, {name: values[rows] for name, values in columns.items()})
+
+    files.write_table(outputs, path, len(found.placed.labels), piece, told)
 
 
 def base_labels(table: Partitions) -> files.Piece:

@@ -189,8 +189,11 @@ def _aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
         raise InputError(
             f"the {which} has no ids, the other has.", hint="give both with ids, or both without."
         )
-    by_id = dict(zip(earlier.ids.tolist(), earlier.labels.tolist(), strict=True))
-    before = np.array([by_id.get(i, -1) for i in partitions.index.tolist()], dtype=np.int64)
+    was, now = earlier.ids.tolist(), partitions.index.tolist()
+    if {type(i) for i in was} != {type(i) for i in now}:  # numbers of one file are text of another
+        was, now = list(map(str, was)), list(map(str, now))
+    by_id = dict(zip(was, earlier.labels.tolist(), strict=True))
+    before = np.array([by_id.get(i, -1) for i in now], dtype=np.int64)
     if not (before >= 0).any():
         here, there = plain(partitions.index[0]), plain(earlier.ids[0])
         raise InputError(

@@ -241,11 +241,7 @@ class Fusion:
             method cannot tell.
         """
         if self.partitions.views is None:
-            codes = self.partitions.encode(new, unknown=unknown)
-            labels = predict_labels(self.evidence, codes)
-            labels[(codes < 0).all(axis=1)] = -1
-            found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
-            return Placed(labels, found.confidence, found.alternative)
+            return self.place_codes(self.partitions.encode(new, unknown=unknown))
         if self.neighbours is not None:
             labels = self.neighbours.place(new, self.labels, mask)
             return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
@@ -259,6 +255,13 @@ class Fusion:
         if not hasattr(self.model, "predict_confidence"):
             return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
         return Placed(labels, self.model.predict_confidence(new, mask=mask), np.full(len(labels), -1))
+
+    def place_codes(self, codes: np.ndarray) -> Placed:
+        """`place` of rows of base labels as ``partitions.encode`` gives them."""
+        labels = predict_labels(self.evidence, codes)
+        labels[(codes < 0).all(axis=1)] = -1
+        found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
+        return Placed(labels, found.confidence, found.alternative)
 
     def explain(self, instance: Any) -> Explanation:
         """Why an instance is in its cluster: who said what, who is like it, what would change it.

@@ -16,7 +16,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,7 +76,13 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         raise InputTypeError(
             f"cannot save {type(result).__name__}.", hint="save what fuse returned, or a method after fit."
         )
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with whole_file(path) as file:
+        write_result(result, file)
+
+
+def write_result(result: Any, file: IO[bytes]) -> None:
+    """Write a result to a file that is open."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         writer = _Writer(archive)
         tree = writer.encode(result, type(result).__name__)
         manifest = {"format": "consilience", "version": VERSION, "written_by": __version__, "result": tree}
@@ -173,7 +179,9 @@ class _Writer:
 
     def _encode_whole(self, value: Any, where: str) -> dict[str, Any]:
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
-            return {"$": "objects", "shape": list(value.shape), **self._objects(value.ravel(), where)}
+            kind = "text" if isinstance(value.dtype, np.dtypes.StringDType) else "object"
+            content = self._objects(value.ravel(), where)
+            return {"$": "objects", "dtype": kind, "shape": list(value.shape), **content}
         if isinstance(value, np.ndarray):
             return {"$": "array", "array": self._array(value)}
         if sp.issparse(value):
@@ -292,7 +300,7 @@ class _Reader:
             ]
         else:
             values = [self.decode(item) for item in node["items"]]
-        out = np.empty(len(values), dtype=object)
+        out = np.empty(len(values), dtype=np.dtypes.StringDType() if node["dtype"] == "text" else object)
         out[:] = values
         return out.reshape(node["shape"])
 

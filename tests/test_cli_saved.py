@@ -1,0 +1,157 @@
+"""The commands that live with a result: --save, --like, predict and explain."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import consilience
+from consilience import Partitions
+from consilience.cli import files
+from consilience.cli.main import run
+from tests.planted import planted
+
+
+@pytest.fixture
+def march(tmp_path, monkeypatch):
+    """A result in march.consilience, of march.csv; the frame of labels, and what Python makes of it."""
+    monkeypatch.chdir(tmp_path)
+    _, base = planted(200, 5, 3, noise=0.2, missing=0.2, seed=2)
+    frame = pd.DataFrame(np.array(["red", "green", "blue", None], dtype=object)[base], columns=list("abcde"))
+    frame["e"] = pd.Series(base[:, 4]).where(base[:, 4] >= 0).astype("Int64")  # numbers among text
+    frame = frame[frame.notna().any(axis=1)]
+    frame.insert(0, "id", [f"i{n}" for n in range(len(frame))])
+    frame.to_csv("march.csv", index=False)
+    assert run(["fuse", "march.csv", "--id", "id", "-k", "3", "--save", "march.consilience", "-q"]) == 0
+    return frame, consilience.load("march.consilience")
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_saved_result_is_that_of_fuse(march, capfd):
+    frame, saved = march
+    fusion = consilience.fuse(Partitions.of(frame.set_index("id").astype(object)), 3, random_state=0)
+    assert saved.labels.tolist() == fusion.labels.tolist()
+    assert capfd.readouterr().out == ""  # nothing was asked for but the file
+
+
+@pytest.mark.parametrize("rows_a_block", [None, 300])
+def test_newcomers_are_placed_as_predict_does(march, capfd, monkeypatch, rows_a_block):
+    if rows_a_block is not None:  # bytes: several pieces
+        monkeypatch.setattr(files, "_BLOCK", rows_a_block)
+    frame, saved = march
+    new = frame[["id", "b", "e"]].iloc[::2].dropna(subset=["b", "e"], how="all")
+    new.to_csv("new.csv", index=False)
+    assert run(["predict", "march.consilience", "new.csv", "--id", "id"]) == 0
+    out, err = capfd.readouterr()
+    expected = saved.place(new[["b", "e"]].astype(object))
+    found = rows(out)
+    assert [row["id"] for row in found] == new["id"].tolist()
+    assert [int(row["label"]) for row in found] == expected.labels.tolist()
+    assert [int(row["alternative"]) for row in found] == expected.alternative.tolist()
+    np.testing.assert_allclose([float(row["confidence"]) for row in found], expected.confidence, atol=1e-6)
+    assert f"Placed {len(new)} of {len(new)} instances." in err
+
+
+def test_labels_that_were_not_there_are_counted_and_named(march, capfd):
+    new = "id,a,b\nx,red,mauve\ny,mauve,\nz,,green\n"
+    Path("new.csv").write_text(new)
+    assert run(["predict", "march.consilience", "new.csv", "--id", "id", "-o", "placed.csv"]) == 0
+    err = capfd.readouterr().err
+    assert "2 labels were not there when it was fitted: 'mauve' of 'a' (1), 'mauve' of 'b' (1)" in err
+    assert "Placed 2 of 3 instances; nothing is known of 1." in err
+    assert [row["label"] == "-1" for row in rows(Path("placed.csv").read_text())] == [False, True, False]
+    assert run(["predict", "march.consilience", "new.csv", "--id", "id", "-o", "other.csv", "--strict"]) == 1
+    assert "Hint: leave out --strict" in capfd.readouterr().err
+    assert not Path("other.csv").exists()
+
+
+def test_several_files_are_joined(march, capfd):
+    frame, saved = march
+    frame[["id", "a"]].iloc[:50].dropna().to_csv("one.csv", index=False)
+    frame[["id", "b"]].iloc[:50].dropna().to_csv("two.csv", index=False)
+    assert run(["predict", "march.consilience", "one.csv", "two.csv", "--id", "id"]) == 0
+    found = {row["id"]: int(row["label"]) for row in rows(capfd.readouterr().out)}
+    both = frame.set_index("id")[["a", "b"]].iloc[:50].dropna(how="all")
+    assert found == dict(zip(both.index, saved.predict(both).tolist(), strict=True))
+
+
+def test_wrong_inputs_are_one_line(march, capfd):
+    frame, _ = march
+    frame.rename(columns={"a": "aa"}).to_csv("new.csv", index=False)
+    for arguments, message in [
+        (
+            ["predict", "nowhere", "new.csv"],
+            "there is no file 'nowhere'. Hint: it is what fuse --save wrote.",
+        ),
+        (["predict", "new.csv", "new.csv"], "'new.csv' is not a saved result, or it is damaged"),
+        (
+            ["predict", "march.consilience", "new.csv", "--id", "id"],
+            "no base clustering was called 'aa'. Hint: did",
+        ),
+        (["explain", "march.consilience", "i9999"], "there is no instance 'i9999'. Hint: did you mean 'i"),
+        (["fuse", "march.csv", "--id", "id", "--save", "-"], "cannot be saved to standard output"),
+        (
+            ["fuse", "march.csv", "--id", "id", "--save", "x", "--engine", "blocks"],
+            "--save needs the whole table",
+        ),
+    ]:
+        assert run(arguments) in (1, 2)
+        err = capfd.readouterr().err
+        assert err.startswith("Error: ")
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_explanations_are_those_of_python(march, capfd):
+    _, saved = march
+    assert run(["explain", "march.consilience", "i7"]) == 0
+    assert capfd.readouterr().out == f"{saved.explain('i7')}\n"
+    assert run(["explain", "march.consilience", "i7", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == saved.explain("i7").as_dict()
+
+
+@pytest.mark.parametrize("like", ["march.consilience", "march-labels.csv", "march-labels.parquet"])
+def test_clusters_keep_their_numbers(march, capfd, like):
+    frame, saved = march
+    table = pd.DataFrame({"id": saved.index.astype(object), "label": saved.labels})
+    table.to_csv("march-labels.csv", index=False)
+    table.to_parquet("march-labels.parquet")
+    frame.iloc[40:].sample(frac=1.0, random_state=0).to_csv("april.csv", index=False)
+    assert run(["fuse", "april.csv", "--id", "id", "-k", "3", "--like", like]) == 0
+    out, err = capfd.readouterr()
+    before = dict(zip(saved.index, saved.labels.tolist(), strict=True))
+    same = [before[row["id"]] == int(row["label"]) for row in rows(out)]
+    assert np.mean(same) > 0.9
+    assert f"{len(same)} instances in both, 0 new, 40 gone; {len(same) - sum(same)} of those" in err
+
+
+def test_views_are_saved_followed_and_placed(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 30)
+    ids = [f"p{n}" for n in range(90)]
+    tables = {
+        name: pd.DataFrame(rng.normal(6 * rng.normal(size=(3, 4))[kind]), index=ids)
+        for name in ("one", "two")
+    }
+    for name, table in tables.items():
+        table.columns = [f"{name}{j}" for j in range(4)]
+        table.drop(index=ids[:5] if name == "one" else ids[-5:]).to_csv(f"{name}.csv", index_label="id")
+    assert (
+        run(["cluster", "one.csv", "two.csv", "--id", "id", "-k", "3", "--save", "views.consilience", "-q"])
+        == 0
+    )
+    saved = consilience.load("views.consilience")
+    tables["two"].iloc[:20].to_csv("two.csv", index_label="id")
+    assert run(["predict", "views.consilience", "two.csv", "--id", "id"]) == 0
+    found = rows(capfd.readouterr().out)
+    assert [row["id"] for row in found] == ids[:20]
+    where = dict(zip(saved.index, saved.labels.tolist(), strict=True))
+    assert [int(row["label"]) for row in found] == [where[i] for i in ids[:20]]
