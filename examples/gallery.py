@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
 
-from consilience import BCE, PCE, fuse, plotting
+from consilience import BCE, PCE, fuse, fuse_views, plotting
 from consilience.datasets import load_digits
 from consilience.diagnostics import choose_n_clusters, resample_n_clusters
 from consilience.generate import base_partitions
@@ -33,6 +33,11 @@ def pictures(X: np.ndarray, ks: range) -> Iterator[tuple[str, Any]]:
     yield "bases", plotting.plot_bases(fusion)
     yield "base_agreement", plotting.plot_base_agreement(fusion)
     yield "missing", plotting.plot_missing(fusion)
+
+    image = X.reshape(-1, 8, 8)
+    halves = {"left": image[:, :, :4], "right": image[:, :, 4:], "upper": image[:, :4], "lower": image[:, 4:]}
+    views = {name: half.reshape(len(X), -1) for name, half in halves.items()}
+    yield "views", plotting.plot_views(fuse_views(views, 10, random_state=0))
 
     yield "count", plotting.plot_count(choose_n_clusters(fusion.partitions, random_state=0))
     fusions = [fuse(labels, k, method="LWGP", random_state=0) for k in ks]

@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
-from consilience import BCE, PCE, Fusion, Partitions, fuse, plotting
+from consilience import BCE, PCE, Fusion, Partitions, fuse, fuse_views, plotting
 from consilience.datasets import load_digits
 from consilience.diagnostics import (
     choose_n_clusters,
@@ -44,6 +44,7 @@ from consilience.plotting import (
     plot_missing,
     plot_pac,
     plot_tracking,
+    plot_views,
 )
 from tests.planted import planted
 
@@ -94,6 +95,15 @@ def texts(ticks):
     return [tick.get_text() for tick in ticks]
 
 
+def fused_views():
+    """Two views, of which one has a single member of the last cluster."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [12, 11, 10])
+    views = {name: rng.normal(6 * rng.normal(size=(3, 4))[truth]) for name in ("size", "$hue$")}
+    views["$hue$"][24:] = np.nan
+    return fuse_views(views, 3, n_partitions=2, random_state=0)
+
+
 def everything(fusion, resampled):
     """Each picture as a function of an axis."""
     count = choose_n_clusters(fusion.partitions, random_state=0)
@@ -112,6 +122,7 @@ def everything(fusion, resampled):
         "plot_tracking": lambda ax=None: plot_tracking([fusion, fusion], ax=ax),
         "plot_embedding": lambda ax=None: plot_embedding(fusion, ax=ax),
         "plot_convergence": lambda ax=None: plot_convergence(model, ax=ax),
+        "plot_views": lambda ax=None: plot_views(fused_views(), ax=ax),
     }
 
 
@@ -247,6 +258,21 @@ class TestBars:
         assert_allclose(shown, bases.agreement[place])
         assert_allclose([bar.get_width() for bar in weight.patches], bases.weights[place])
         assert sorted(shown, reverse=True) == shown
+
+    def test_views_against_clusters(self):
+        fusion = fused_views()
+        ax = plot_views(fusion)
+        assert_array_equal(ax.images[0].get_array().filled(np.nan), fusion.model.view_support_)
+        assert np.isnan(fusion.model.view_support_[1]).sum() == 1
+        assert texts(ax.get_yticklabels()) == ["size", r"\$hue\$"]
+        assert texts(ax.get_xticklabels()) == ["0", "1", "2"]
+        shown = [text.get_text() for text in ax.texts]
+        expected = fusion.model.view_support_.ravel()
+        assert shown == ["-" if np.isnan(value) else f"{value:.2f}" for value in expected]
+
+    def test_views_need_a_method_of_views(self, fusion):
+        with pytest.raises(TypeError, match=r"LWGP does not say how views support clusters\. Hint"):
+            plot_views(fusion)
 
     def test_missing(self, fusion):
         found = missing_patterns(fusion.partitions, max_patterns=7)
@@ -560,7 +586,7 @@ class TestGallery:
 
 
 @pytest.mark.parametrize(
-    "function", ["consensus", "membership", "confidence", "bases", "base_agreement", "missing"]
+    "function", ["consensus", "membership", "confidence", "bases", "base_agreement", "missing", "views"]
 )
 def test_something_else_than_a_result_is_refused_with_a_hint(function):
     with pytest.raises(TypeError, match=r"got list\. Hint"):

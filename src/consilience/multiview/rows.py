@@ -37,8 +37,10 @@ def cluster_rows(h: np.ndarray, n_clusters: int, *, n_init: int, rng: np.random.
     return RowClusters(model.labels_.astype(np.int64), model.cluster_centers_)
 
 
-def quick_clusters(h: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
-    """k-means from one start, on a sample of very many rows: one opinion of many."""
+def quick_clusters(
+    h: np.ndarray, n_clusters: int, rng: np.random.RandomState, *, n_init: int = 1
+) -> np.ndarray:
+    """k-means on a sample of very many rows, for one opinion of many."""
     sample = h if len(h) <= _SAMPLE else h[np.sort(rng.choice(len(h), _SAMPLE, replace=False))]
-    found = cluster_rows(sample, min(n_clusters, len(sample)), n_init=1, rng=rng)
+    found = cluster_rows(sample, min(n_clusters, len(sample)), n_init=n_init, rng=rng)
     return found.labels if sample is h else pairwise_distances_argmin(h, found.centers)

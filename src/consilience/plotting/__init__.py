@@ -9,7 +9,7 @@ number of the cluster stands beside it.
 """
 
 from consilience.plotting._style import cluster_colors
-from consilience.plotting.bases import plot_base_agreement, plot_bases, plot_missing
+from consilience.plotting.bases import plot_base_agreement, plot_bases, plot_missing, plot_views
 from consilience.plotting.consensus import plot_consensus, plot_membership
 from consilience.plotting.convergence import plot_convergence
 from consilience.plotting.instances import plot_confidence, plot_embedding
@@ -31,4 +31,5 @@ __all__ = [
     "plot_missing",
     "plot_pac",
     "plot_tracking",
+    "plot_views",
 ]

@@ -1,4 +1,4 @@
-"""The base clusterings: agreement, weight, and what they saw."""
+"""The base clusterings and the views: agreement, weight, and what they saw."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from consilience._errors import InputTypeError
 from consilience.diagnostics import missing_patterns, pairwise_agreement
 from consilience.fusion import Fusion
 from consilience.partitions import Partitions
@@ -126,6 +127,61 @@ def plot_base_agreement(result: Fusion | Partitions, *, ax: Axes | None = None) 
                 va="center",
                 size=8,
             )
+    return ax
+
+
+def plot_views(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
+    """How strongly each view supports each cluster, as a heat map.
+
+    A cell says how far the neighbours of a cluster's members in that view are in the cluster too: 0 as by
+    chance, 1 all of them. Some views see only some of the clusters; a view of low numbers throughout says
+    little.
+
+    .. image:: /gallery/views.png
+
+    Parameters
+    ----------
+    fusion : Fusion
+        What `fuse_views` returned, by its default method.
+    ax : matplotlib axis, optional
+        Where to draw; None is a new figure.
+
+    Returns
+    -------
+    ax : matplotlib axis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from consilience import fuse_views
+    >>> from consilience.plotting import plot_views
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat([0, 1, 2], 30)
+    >>> views = {name: rng.normal(5 * rng.normal(size=(3, 4))[kind]) for name in ("size", "colour")}
+    >>> ax = plot_views(fuse_views(views, 3, random_state=0))
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['size', 'colour']
+    """
+    require_fusion(fusion, "plot_views")
+    if not fusion.by_views:
+        raise InputTypeError(
+            f"{fusion.method} does not say how views support clusters.",
+            hint="use the default method of fuse_views.",
+        )
+    names = [view.name for view in fusion.views]
+    table = fusion.model.view_support_[:, : fusion.n_clusters]
+    m, k = table.shape
+    ax = axis_or_new(ax, (float(np.clip(0.45 * k + 2.5, 4.0, 12.0)), height_of(m) + 0.6))
+    image = ax.imshow(table, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+    unknown = "\n(beige: fewer than two members)" if np.isnan(table).any() else ""
+    color_scale(ax, image, "support of the cluster" + unknown)
+    name_ticks(ax, "y", names, most=40)
+    name_ticks(ax, "x", [str(c) for c in range(k)], most=40)
+    ax.set_xlabel("cluster")
+    if k <= 12 and m <= 20:
+        for (v, c), value in np.ndenumerate(table):
+            text, color = ("-", "black") if np.isnan(value) else (f"{value:.2f}", "white")
+            ax.text(c, v, text, color=color if value > 0.55 else "black", ha="center", va="center", size=8)
     return ax
 
 

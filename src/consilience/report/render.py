@@ -83,6 +83,20 @@ _FORM: dict[str, Any] = {
             "dependence": _NUMBER,
             "agreement": _NUMBER,
             "with_first": _Maybe(_NUMBER),
+            "views": _Maybe(
+                {
+                    "absent_share": _NUMBER,
+                    "names": [str],
+                    "kind": [str],
+                    "looks": [str],
+                    "n_rows": [int],
+                    "n_empty": [int],
+                    "agreement": [_Maybe(_NUMBER)],
+                    "weight": [_NUMBER],
+                    "relation": [_Maybe(_NUMBER)],
+                    "support": [[_Maybe(_NUMBER)]],
+                }
+            ),
             "clusters": [
                 {
                     "size": int,
@@ -343,6 +357,13 @@ def _check(summary: Any) -> None:
         for key, column in columns.items():
             if len(column) != m:
                 raise _broken(f"{where}: {key}", f"a list of {m}, one per base clustering")
+        if result["views"] is not None:
+            views = len(result["views"]["names"])
+            for key, column in result["views"].items():
+                if key != "absent_share" and len(column) != views:
+                    raise _broken(f"{where}.views.{key}", f"a list of {views}, one per view")
+            if any(len(row) != result["n_clusters"] for row in result["views"]["support"]):
+                raise _broken(f"{where}.views.support", f"lists of {result['n_clusters']}, one per cluster")
         listed = len(result["instances"]["id"])
         for key, column in result["instances"].items():
             if column is not None and len(column) != listed:

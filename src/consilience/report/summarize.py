@@ -111,7 +111,7 @@ def summarize(
         created = (created or datetime.now().astimezone()).isoformat(timespec="seconds")
     return {
         "format": FORMAT,
-        "title": title or f"Consensus of {counted(main.partitions.n_partitions, 'base clustering')}",
+        "title": title or f"Consensus of {_sources(main)}",
         "created": created,
         "command": command,
         "versions": {"python": platform.python_version(), **_versions()},
@@ -120,6 +120,13 @@ def summarize(
         "choice": results.reason if isinstance(results, Comparison) else None,
         "flows": [_flow(first, second) for first, second in pairwise(fusions.values())],
     }
+
+
+def _sources(fusion: Fusion) -> str:
+    """What was merged, in words."""
+    if fusion.by_views:
+        return counted(len(fusion.views), "view")
+    return counted(fusion.partitions.n_partitions, "base clustering")
 
 
 def _named(results: Any) -> dict[str, Fusion]:
@@ -304,6 +311,7 @@ def _result(
         "effective_number": found.bases.effective_number,
         "dependence": found.dependence,
         "agreement": float(found.bases.agreement.mean()),
+        "views": _views(fusion),
         "clusters": _clusters(fusion),
         "histogram": _histogram(fusion),
         "patterns": _patterns_by_cluster(rows, table["patterns"]),
@@ -335,6 +343,25 @@ def _result(
         "model": type(fusion.model).__name__,
         "parameters": _parameters(fusion.model),
         "instances": list_instances(fusion, rows, listed),
+    }
+
+
+def _views(fusion: Fusion) -> dict[str, Any] | None:
+    """What was read and used of each view, and how strongly it supports each cluster."""
+    if not fusion.by_views:
+        return None
+    used, model = fusion.views, fusion.model
+    return {
+        "absent_share": float(1.0 - model.observed_.mean()),
+        "names": [view.name for view in used],
+        "kind": [view.kind for view in used],
+        "looks": [", ".join(view.looks) for view in used],
+        "n_rows": [view.n_rows for view in used],
+        "n_empty": [view.n_empty for view in used],
+        "agreement": to_plain(np.array([view.agreement for view in used])),
+        "weight": [view.weight for view in used],
+        "relation": to_plain(model.view_relations_),
+        "support": to_plain(model.view_support_[:, : fusion.n_clusters]),
     }
 
 
