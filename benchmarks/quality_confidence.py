@@ -102,7 +102,7 @@ def tables(n_tables):
     for seed in range(n_tables):
         yield "one random source", *planted(3 + seed % 6, seed, random_source=True)
         yield "shared errors, m 4 to 20", *planted(4 + seed % 17, seed, shared=True)
-    yield from pools(max(n_tables // 10, 1))
+    yield from pools(max(n_tables // 20, 1))
 
 
 def cut(table, k):
@@ -217,7 +217,7 @@ def conflicts(n_tables):
     """Two equal sources, and the rows where they contradict each other: which of them the consensus follows
     must not matter. Then with a third source that knows nothing."""
     found = defaultdict(list)
-    for seed in range(2 * n_tables):
+    for seed in range(n_tables):
         rng = np.random.default_rng((SEED, seed))
         k, n = int(rng.integers(2, 11)), int(rng.integers(500, 2001))
         y = rng.integers(0, k, n)
@@ -259,7 +259,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tables", type=int, default=20)
+    parser.add_argument("--tables", type=int, default=40)
     n_tables = parser.parse_args().tables
     with threadpool_limits(1, user_api="blas"):
         show_conflicts(conflicts(n_tables))
@@ -275,7 +275,7 @@ def main():
         rows.append(row)
     show("Previous form → confidence, means over answers", rows)
     show("Reliability: share right at a confidence of", reliability(curves))
-    show("Instances whose alternative has more support (margin below .5)", contradictions(curves))
+    show("Instances whose alternative is more likely (margin below .5)", contradictions(curves))
 
 
 def reliability(curves):

@@ -65,6 +65,16 @@ class TestFuse:
         assert label["ann"] == label["cleo"] != label["bob"] == label["dan"] == label["eve"]
         assert "2 clusters of 5 instances from 3 base clusterings" in out.err
 
+    def test_says_how_to_read_the_confidence(self, here, capfd):
+        (here / "same.csv").write_text(
+            "who,a,b,c\n" + "".join(f"i{p},{p % 2},{p % 2},{p % 2}\n" for p in range(20))
+        )
+        assert run(["fuse", "same.csv", "--id", "who", "-k", "2", "--json"]) == 0
+        out = said(capfd)
+        told = json.loads(out.out)["results"][0]["reading"]
+        assert "confidence ranks instances and is no chance of being right" in told
+        assert told in out.err
+
     @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "arrow"])
     def test_every_kind_of_file_is_the_same_table(self, here, table, capfd, suffix):
         columns = table

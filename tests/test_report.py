@@ -151,6 +151,28 @@ class TestNumbers:
         assert 0.5 < summary["results"][1]["with_first"] < 1.0
 
 
+class TestHeadline:
+    def test_is_the_mean_confidence_of_sources_that_differ(self):
+        truth, base = planted(300, 8, 4, noise=0.5, missing=0.2, seed=0)
+        summary = summarize(given(truth, base))
+        assert summary["results"][0]["ranks_only"] is False
+        top = render(summary).split("</header>")[0]
+        assert "Mean confidence" in top
+        assert "Independent opinions" not in top
+
+    def test_is_another_number_where_they_repeat_each_other(self):
+        truth, base = planted(300, 1, 4, noise=0.3, missing=0.0, seed=0)
+        summary = summarize(given(truth, np.repeat(base, 5, axis=1)))
+        result = summary["results"][0]
+        assert result["ranks_only"] is True
+        assert "ranks instances and is no chance of being right" in result["reading"]
+        top, rest = render(summary).split("</header>")
+        assert "Mean confidence" not in top
+        assert "1.0 of 5" in top
+        assert result["reading"] in top
+        assert result["reading"] in rest
+
+
 class TestWhy:
     """Two clear clusters of four; the last instance is the one in question."""
 

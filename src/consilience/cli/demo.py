@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ def run_demo(folder: Path, outputs: Outputs, told: Told) -> str:
         "Accuracy gives every digit one cluster, which is hard on a branch that has more than ten;\n"
         f"k-means with ten clusters that sees all digits has {whole:.3f}.\n\n"
         f"Mean confidence: {fusion.confidence.mean():.3f}, accuracy: {scores[-1].accuracy:.3f}.\n"
+        f"{fill(fusion.diagnostics.reading, 96)}\n"
         f"Accuracy on the half it is surest of: {score(digits.y[sure], fusion.labels[sure]).accuracy:.3f}, "
         f"on the other half: {score(digits.y[~sure], fusion.labels[~sure]).accuracy:.3f}.\n"
         f"Merged in {seconds:.1f} s by {fusion.method}: {fusion.reason[0].lower()}{fusion.reason[1:]}\n\n"
