@@ -53,6 +53,7 @@ class Diagnostics(Tabulated):
     links: Identifiability
     missing: MissingNotAtRandom
     warnings: list[Finding]
+    of_views: bool = False  # confidence comes from views, not from base labels
 
     def __repr__(self) -> str:
         return (
@@ -72,11 +73,16 @@ class Diagnostics(Tabulated):
         They are then all good, or they repeat each other, which labels cannot tell apart: confidence ranks
         instances and is no chance of being right.
         """
-        return self.bases.effective_number < _FEW_OPINIONS
+        return not self.of_views and self.bases.effective_number < _FEW_OPINIONS
 
     @property
     def reading(self) -> str:
         """One sentence that says how to read the confidence of this table."""
+        if self.of_views:
+            return (
+                "Confidence was fitted to data sets of known classes: on a new one it ranks instances well, and "
+                "as a chance it is rough."
+            )
         speaking = int((~self.bases.silent).sum())
         if speaking < 2:
             return (

@@ -153,7 +153,7 @@ class Fusion:
             *missing_warnings(found.missing),
             *instance_warnings(sure, self.labels, self.partitions.counts),
         ]
-        return replace(found, confidence=sure, warnings=sentences)
+        return replace(found, confidence=sure, warnings=sentences, of_views=True)
 
     @property
     def confidence(self) -> np.ndarray:
@@ -365,9 +365,9 @@ class Fusion:
         if not self.by_views:
             line += (
                 f" Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
-                f"same). {found.reading}"
+                "same)."
             )
-        lines += [line, "", "cluster  instances  confidence  consensus  with next"]
+        lines += [f"{line} {found.reading}", "", "cluster  instances  confidence  consensus  with next"]
         for c, size, mean, own, between, nearest in self._clusters():
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
@@ -470,7 +470,7 @@ class Fusion:
         what, _, where = self._what().partition(" from ")
         return (
             f"<div><p><b>{what}</b> from {where}. Mean confidence {found.mean_confidence:.2f}. "
-            f"{'' if self.by_views else escape(found.reading)}</p>"
+            f"{escape(found.reading)}</p>"
             f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>{count}"
             f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{used}</div>"
             + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")
