@@ -80,8 +80,8 @@ class Diagnostics(Tabulated):
         """One sentence that says how to read the confidence of this table."""
         if self.of_views:
             return (
-                "Confidence was fitted to data sets of known classes: on a new one it ranks instances well, and "
-                "as a chance it is rough."
+                "Confidence was fitted to data sets of known classes: on a new one it ranks instances well, "
+                "and as a chance it is rough."
             )
         speaking = int((~self.bases.silent).sum())
         if speaking < 2:

@@ -141,6 +141,14 @@ class Fusion:
             for (name, read), agreement, weight in found
         ]
 
+    @property
+    def view_support(self) -> np.ndarray:
+        """How strongly each view supports each cluster, (n_views, n_numbers); NaN where it cannot tell."""
+        found = np.full((len(self.views), self.n_numbers), np.nan)
+        for own in np.unique(self.model.labels_[self.model.labels_ >= 0]):
+            found[:, self.labels[self.model.labels_ == own][0]] = self.model.view_support_[:, own]
+        return found
+
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """See :func:`consilience.diagnostics.diagnose`. Of views, the model says how sure it is."""

@@ -169,7 +169,7 @@ def plot_views(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
             hint="use the default method of fuse_views.",
         )
     names = [view.name for view in fusion.views]
-    table = fusion.model.view_support_[:, : fusion.n_clusters]
+    table = fusion.view_support
     m, k = table.shape
     ax = axis_or_new(ax, (float(np.clip(0.45 * k + 2.5, 4.0, 12.0)), height_of(m) + 0.6))
     image = ax.imshow(table, cmap=heat_colors(), vmin=0, vmax=1, interpolation="nearest", aspect="auto")

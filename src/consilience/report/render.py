@@ -213,7 +213,7 @@ def render(summary: Mapping[str, Any]) -> str:
     script = _asset("charts.js") + _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Clusters that come and go between results have colours of their own.
-    n_colors = max(result["n_clusters"] for result in summary["results"]) + 8 * (len(summary["results"]) > 1)
+    n_colors = max(len(result["clusters"]) for result in summary["results"]) + 8 * (len(summary["results"]) > 1)
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
         static_rows=_STATIC_ROWS,
@@ -349,8 +349,8 @@ def _check(summary: Any) -> None:
         where = f"results[{number}]"
         if not 0 <= result["table"] < len(summary["tables"]):
             raise _broken(f"{where}.table", "the position of a table")
-        if len(result["clusters"]) != result["n_clusters"]:
-            raise _broken(f"{where}.clusters", f"a list of {result['n_clusters']} clusters")
+        if sum(cluster["size"] > 0 for cluster in result["clusters"]) != result["n_clusters"]:
+            raise _broken(f"{where}.clusters", f"a list of {result['n_clusters']} clusters with members")
         m = summary["tables"][result["table"]]["n_bases"]
         columns = {**result["bases"], "base_seen": result["base_seen"]}
         columns |= {key: summary["tables"][result["table"]][key] for key in ("names", "n_clusters", "n_seen")}
@@ -362,8 +362,9 @@ def _check(summary: Any) -> None:
             for key, column in result["views"].items():
                 if key != "absent_share" and len(column) != views:
                     raise _broken(f"{where}.views.{key}", f"a list of {views}, one per view")
-            if any(len(row) != result["n_clusters"] for row in result["views"]["support"]):
-                raise _broken(f"{where}.views.support", f"lists of {result['n_clusters']}, one per cluster")
+            n_numbers = len(result["clusters"])
+            if any(len(row) != n_numbers for row in result["views"]["support"]):
+                raise _broken(f"{where}.views.support", f"lists of {n_numbers}, one per cluster")
         listed = len(result["instances"]["id"])
         for key, column in result["instances"].items():
             if column is not None and len(column) != listed:

@@ -361,7 +361,7 @@ def _views(fusion: Fusion) -> dict[str, Any] | None:
         "agreement": to_plain(np.array([view.agreement for view in used])),
         "weight": [view.weight for view in used],
         "relation": to_plain(model.view_relations_),
-        "support": to_plain(model.view_support_[:, : fusion.n_clusters]),
+        "support": to_plain(fusion.view_support),
     }
 
 

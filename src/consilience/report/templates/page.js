@@ -228,7 +228,7 @@ byId("next").addEventListener("click", () => {
 
 // ---- what is shown: a result, and all clusters or one
 function chips() {
-  const clusters = result().clusters.map((entry, c) => [c, entry.size]);
+  const clusters = result().clusters.map((entry, c) => [c, entry.size]).filter(([, size]) => size);
   if (result().n_unassigned) clusters.push([-1, result().n_unassigned]);
   byId("chips").replaceChildren(
     el("button", { type: "button", class: "clear", "data-cluster": "", "aria-pressed": "true" }, "All"),
