@@ -136,6 +136,7 @@ class LabelMethod(ClusterMixin, BaseEstimator):
     about: ClassVar[About]
     max_rows: ClassVar[float] = np.inf  # the most distinct label rows that it takes
     max_base_clusters: ClassVar[float] = np.inf  # the most clusters of all base clusterings together
+    weighs_bases: ClassVar[bool] = False  # whether it learns how much each base clustering counts
 
     n_clusters: Count | Literal["auto"] = field(default=8, kw_only=False)
     unobserved: Literal["error", "noise", "largest"] = "error"

@@ -439,6 +439,7 @@ class PCE(LabelMethod):
         linear=True,
         featured=True,
     )
+    weighs_bases = True
     max_base_clusters = MAX_BASE_CLUSTERS
 
     init: Literal["normalized", "coassociation"] = "normalized"

@@ -337,6 +337,7 @@ class SPCE(LabelMethod):
         paper="Zhou, Du, Liu, Shen, Fan, Li: Self-Paced Clustering Ensemble. IEEE TNNLS, 2021.",
         featured=True,
     )
+    weighs_bases = True
 
     max_rows = 10_000  # pairs of rows are held, some eighty bytes each: 2 GB and a minute or two a fit here
 

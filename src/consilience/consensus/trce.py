@@ -207,6 +207,7 @@ class TRCE(LabelMethod):
         cost="rows^3 a step",
         paper="Zhou et al.: Tri-level Robust Clustering Ensemble with Multiple Graph Learning. AAAI, 2021.",
     )
+    weighs_bases = True
     # An eigenproblem of rows x rows a step: minutes at the limit.
     max_rows = 3_000
 

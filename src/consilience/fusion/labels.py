@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +20,7 @@ from consilience._values import counted
 from consilience._warnings import warn
 from consilience.consensus import LabelMethod
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
+from consilience.fusion.preparing import merge_linked, repeat_bases
 from consilience.fusion.result import Candidate, Fusion
 from consilience.metrics import ensemble_agreement
 from consilience.partitions import Partitions
@@ -62,6 +64,8 @@ def fuse(
     index: Any = None,
     unobserved: Literal["error", "noise", "largest"] = "error",
     like: Any = None,
+    weights: Any = None,
+    must_link: Any = None,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | None = None,
@@ -89,6 +93,13 @@ def fuse(
         largest cluster.
     like : Fusion, dict or series of labels by id, or frame of id and label, optional
         An earlier result whose numbers the clusters shall keep; see :meth:`Fusion.like`.
+    weights : dict of base clustering to number, or one number for each, optional
+        How much each base clustering counts, in the ratio of small whole numbers: one of weight 3 counts like
+        three that say the same, one of weight 0 is left out. Not for methods that learn weights themselves.
+        Confidence and diagnostics count all of them once.
+    must_link : list of pairs of ids, optional
+        Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
+        are merged beforehand: each base clustering says of all what it says of most.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -130,9 +141,22 @@ def fuse(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
-    fusion = fuse_partitions(
-        partitions, n_clusters, method, unobserved, random_source(random_state), verbose, None, progress
-    )
+    rng = random_source(random_state)
+    table, row_of, count = partitions, None, None
+    if must_link is not None:
+        table, row_of = merge_linked(table, must_link)
+    if weights is not None:
+        if n_clusters == "auto":  # copies would vouch for each other
+            count = count_clusters(table.take_seen(), rng)
+            n_clusters = count.n_clusters
+        table = repeat_bases(table, weights)
+    weighted = weights is not None
+    fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, progress, weighted)
+    if table is not partitions:
+        labels = fusion.labels if row_of is None else fusion.labels[row_of]
+        fusion = replace(
+            fusion, labels=labels, partitions=partitions, cluster_count=count or fusion.cluster_count
+        )
     return fusion if like is None else fusion.like(like)
 
 
@@ -145,10 +169,12 @@ def fuse_partitions(
     verbose: int,
     lead: float | None,
     progress: Progress | None = None,
+    weighted: bool = False,
 ) -> Fusion:
     """`fuse` on a table that was read; `lead` of None follows from the numbers of base clusters.
 
-    A row of the table may stand for many instances: the answer then has one label for each row.
+    A row of the table may stand for many instances: the answer then has one label for each row. `weighted`
+    says that base clusterings were repeated on purpose.
     """
     known = partitions.take_seen()
     require_linked(known)
@@ -158,9 +184,15 @@ def fuse_partitions(
     seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
         lead = lead_of(known, k) if lead is None else lead
-        choice = _choose(known, k, lead, unobserved, seed, verbose, progress)
+        choice = _choose(known, k, lead, unobserved, seed, verbose, progress, weighted)
     else:
         model = named_method(method, k, unobserved, seed)
+        if weighted and getattr(model, "weighs_bases", True):
+            able = [name for name in consensus.__all__ if not getattr(consensus, name).weighs_bases]
+            raise InputError(
+                f"{type(model).__name__} takes no weights of base clusterings.",
+                hint=f"these do: {', '.join(able)}, and 'auto'.",
+            )
         if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
             raise InputError(
                 f"{type(model).__name__} does not work on distinct rows with counts.",
@@ -187,6 +219,7 @@ def _choose(
     seed: int,
     verbose: int,
     progress: Progress | None,
+    weighted: bool,
 ) -> Choice:
     """Fit the candidates and take the one whose labels agree best with the base labels.
 
@@ -194,7 +227,7 @@ def _choose(
     """
     sampled = table.distinct.n_rows > SAMPLE
     tried = table.sample(SAMPLE, np.random.RandomState(seed)) if sampled else table
-    names = methods_for(table)
+    names = [name for name in methods_for(table) if not (weighted and getattr(consensus, name).weighs_bases)]
     n_steps = 2 * len(names) - ("MixtureConsensus" in names) + sampled
     models: dict[Candidate, Any] = {}
     with warnings.catch_warnings():

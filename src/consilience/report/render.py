@@ -213,7 +213,9 @@ def render(summary: Mapping[str, Any]) -> str:
     script = _asset("charts.js") + _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Clusters that come and go between results have colours of their own.
-    n_colors = max(len(result["clusters"]) for result in summary["results"]) + 8 * (len(summary["results"]) > 1)
+    n_colors = max(len(result["clusters"]) for result in summary["results"]) + 8 * (
+        len(summary["results"]) > 1
+    )
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
         static_rows=_STATIC_ROWS,
