@@ -525,12 +525,38 @@ class TestOtherCommands:
             pq.write_table(
                 pa.table({"id": [f"x{p}" for p in np.flatnonzero(kept)], **columns}), f"{name}.parquet"
             )
-        for method in ("auto", "APMC"):
+        for method in ("auto", "labels", "APMC"):
             options = ["--id", "id", "-k", "3", "-m", method, "--partitions", "5", "-q"]
             assert run(["cluster", "shape.parquet", "sound.parquet", *options]) == 0
             found = rows_of(said(capfd).out)
             pairs = {(kind[int(row["id"][1:])], row["label"]) for row in found}
             assert len(pairs) == 3
+
+    def test_cluster_says_what_was_read_of_each_view(self, here, capfd):
+        rng = np.random.default_rng(0)
+        kind = np.repeat([0, 1, 2], 30)
+        size = rng.normal(6 * rng.normal(size=(3, 4))[kind])
+        words = rng.poisson(rng.gamma(0.1, 5.0, size=(3, 40))[kind])
+        words[:, 0], words[:5] = words[:, 0] + 1, 0
+        for name, X in (("size", size), ("words", words), ("same", np.ones((90, 2)))):
+            pq.write_table(pa.table({f"f{j}": column for j, column in enumerate(X.T)}), f"{name}.parquet")
+        files = ["size.parquet", "words.parquet", "same.parquet"]
+        settings = ["--kind", "words=measurements", "--weight", "size=0.5", "--weight", "same=0"]
+        for options, read in (([], "counts 85 5"), (settings, "measurements 90 0")):
+            assert run(["cluster", *files, "-k", "3", "--report", "page.html", *options]) == 0
+            told = [" ".join(line.split()) for line in said(capfd).err.splitlines()]
+            assert any(line.startswith(f"words {read} ") for line in told)
+            assert any(line.startswith("Warning: view 'same' was not used") for line in told)
+            page = (here / "page.html").read_text()
+            assert "How strongly each view supports each cluster" in page
+            assert "view &#39;same&#39; was not used" in page.replace("View", "view")
+        for wrong, message in (
+            (["--kind", "counts"], "--kind 'counts' names no view. Hint: as in --kind notes=..."),
+            (["--weight", "size=much"], "--weight needs a number."),
+            (["--kind", "word=counts"], "kind speaks of a view 'word', which is not there."),
+        ):
+            assert run(["cluster", *files, "-k", "3", *wrong]) != 0
+            assert message in said(capfd).err
 
     def test_cluster_warns_of_whole_numbers_that_look_like_ids(self, here, capfd):
         (here / "n.csv").write_text("pid,x,y\n1,0,0\n2,.2,.1\n3,5,5\n4,5.1,4.8\n5,.1,.3\n")

@@ -332,27 +332,39 @@ class TestWeakViews:
 
 class TestPredict:
     def test_new_instances_by_hand(self):
-        """One view: the weighted mean of the places of the nearest rows, and the nearest centre."""
+        """The share of every cluster among the nearest rows, weighted as in the graph, over views."""
         truth, views, _ = mixed(60, missing=0.0)
-        x, new = views["narrow"][:50], views["narrow"][50:]
-        model = PSE(3, random_state=0).fit(x)
-        assert adjusted_rand_score(truth[50:], model.predict(new)) > 0.8
-        result = model._result
-        look = result.views[0].looks[0]
-        z = (new - x.mean(axis=0)) / x.std(axis=0)
-        rows = look.rows
-        expected = np.zeros((len(z), result.projected.shape[1]))
-        places = result.projected[result.views[0].rows]
-        for i, row in enumerate(z):
-            d = ((rows - row) ** 2).sum(axis=1)
-            near = np.argsort(d)
-            for m, reach in zip(look.sizes, look.reach, strict=True):
-                s = (d[near[:m]].mean() + reach[near[:m]] + d[near[:m]]) / 6
-                w = np.exp(-0.5 * (d[near[:m]] / s) ** 2) / s
-                expected[i] += w / w.sum() @ places[near[:m]] / len(look.sizes)
-        expected /= np.linalg.norm(expected, axis=1)[:, None]
-        found = pse.new_places(result, [new], np.ones((len(new), 1), dtype=bool))
-        assert_allclose(found, expected, atol=1e-9)
+        known, new = slice(0, 50), slice(50, 60)
+        model = PSE(3, view_weights=[1.0, 2.0, 1.0], random_state=0).fit(
+            {n: x[known] for n, x in views.items()}
+        )
+        expected, total = np.zeros((10, 3)), 0.0
+        for name, weight in (("narrow", 1.0), ("wide", 2.0)):
+            x = views[name][known]
+            fitted = plain_looks(x, "measurements")
+            looked = [(views[name][new] - x.mean(axis=0)) / x.std(axis=0)]
+            if len(fitted) == 2:
+                looked.append(views[name][new] / np.linalg.norm(views[name][new], axis=1)[:, None])
+            for z, rows in zip(fitted, looked, strict=True):
+                between = ((z[:, None] - z[None]) ** 2).sum(axis=2)
+                for i, row in enumerate(rows):
+                    d = ((z - row) ** 2).sum(axis=1)
+                    for m in (5, 10, 20, 40):
+                        near = np.argsort(d)[:m]
+                        reach = np.array([np.sort(between[j])[1 : m + 1].mean() for j in near])
+                        s = (d[near].mean() + reach + d[near]) / 6
+                        w = np.exp(-0.5 * (d[near] / s) ** 2) / s
+                        share = np.bincount(model.labels_[near], w / w.sum(), 3)
+                        expected[i] += weight * share / (4 * len(fitted))
+            total += weight
+        given = check_views({"narrow": views["narrow"][new], "wide": views["wide"][new]})
+        arrays = [*given.arrays, sp.csr_array((10, 60))]
+        observed = np.column_stack([given.observed, np.zeros(10, dtype=bool)])
+        votes = pse.votes_of_neighbours(model._result, model.labels_, arrays, observed)
+        assert_allclose(votes, expected / total, atol=1e-9)
+        found = model.predict({name: views[name][new] for name in ("narrow", "wide")})
+        assert_array_equal(found, expected.argmax(axis=1))
+        assert adjusted_rand_score(truth[new], found) > 0.8
 
     def test_any_subset_of_views(self):
         truth, views, observed = mixed(200)

@@ -379,6 +379,34 @@ class TestResults:
         assert table["patterns"]["sets"] == ["size", "hue"]
         assert table["patterns"]["size"] == [35, 15, 10]
 
+    def test_what_was_read_and_used_of_each_view(self):
+        rng = np.random.default_rng(0)
+        kind = np.arange(60) % 3
+        views = {name: rng.normal(4 * rng.normal(size=(3, 4))[kind]) for name in ("size", HOSTILE[0])}
+        views["words"] = rng.poisson(rng.gamma(0.1, 5.0, size=(3, 40))[kind]) + np.eye(40)[0]
+        views["words"][:6] = 0.0
+        views["size"][50:] = np.nan
+        fusion = fuse_views(views, 3, n_partitions=2, random_state=0)
+        summary = summarize(fusion)
+        assert summary["title"] == "Consensus of 3 views"
+        found = summary["results"][0]["views"]
+        assert found["names"] == ["size", HOSTILE[0], "words"]
+        assert found["kind"] == ["measurements", "measurements", "counts"]
+        assert (found["n_rows"], found["n_empty"]) == ([50, 60, 54], [0, 0, 6])
+        assert found["absent_share"] == pytest.approx(10 / 180)
+        assert found["support"] == fusion.model.view_support_.tolist()
+        assert json.loads(json.dumps(summary)) == summary
+        page = render(summary)
+        assert "from 3 views with 6% of the rows absent" in page
+        assert "How strongly each view supports each cluster" in page
+        assert HOSTILE[0] not in page
+        merged = summarize(fuse_views(views, 3, n_partitions=2, method="DAL", random_state=0))
+        assert merged["results"][0]["views"] is None
+        assert "How strongly each view" not in render(merged)
+        found["support"][1].pop()
+        with pytest.raises(ValueError, match=r"results\[0\]\.views\.support must be lists of 3"):
+            render(summary)
+
     def test_names_that_look_like_views_make_no_views(self):
         base = {name: [0, 0, 1, 1] for name in ("a 1", "a 2", "b 1")}
         assert summarize(given([0, 0, 1, 1], base))["tables"][0]["groups"] is None

@@ -228,9 +228,24 @@ def cluster(
     clusters: Clusters = "auto",
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="auto, or a name from consilience methods (labels or views)."),
+        typer.Option(
+            "--method", "-m", help="auto, labels, or a name from consilience methods (labels or views)."
+        ),
     ] = "auto",
-    clusterer: Annotated[str, typer.Option(help="What clusters each view: graph or kmeans.")] = "graph",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How a view is read, as in --kind notes=counts: counts, measurements or links. Repeatable."
+        ),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(help="How much a view counts, as in --weight notes=0.5. Repeatable."),
+    ] = None,
+    clusterer: Annotated[
+        str | None,
+        typer.Option(help="Cluster each view by graph or kmeans, and merge the labels."),
+    ] = None,
     partitions: Annotated[
         int | None,
         typer.Option(min=1, help="Base clusterings of each view; 20, or fewer with more than six views."),
@@ -249,13 +264,18 @@ def cluster(
 ) -> None:
     """Cluster tables of features about the same instances, each of which may lack some of them.
 
-    Every view is clustered several times on the rows it has, and the labels are merged; or a multi-view
-    method clusters all of them at once.
+    Every view is embedded on the rows it has, absent rows are filled in through other views, and all is
+    clustered once. Or (labels) every view is clustered several times and the labels are merged; or another
+    method clusters all views at once. What was read and used of each view is told on standard error.
 
-    Example: `consilience cluster blood.csv genes.parquet --id patient -k 5 --method APMC -o groups.csv`
+    Example: `consilience cluster blood.csv notes.parquet --id patient -k 5 --kind notes=counts -o groups.csv`
     """
     k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
-    chosen = method if method.lower() == "auto" and not param else _method(method, param, views=True)
+    by_name = method.lower() in ("auto", "labels") and not param
+    chosen = method if by_name else _method(method, param, views=True)
+    kinds, weights = _by_view("kind", kind), _by_view("weight", weight)
+    if not all(isinstance(value, int | float) for value in weights.values()):
+        raise UsageError("--weight needs a number.", hint="as in --weight notes=0.5.")
     _check_outputs(views, output, None, report, as_json, save)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
@@ -267,6 +287,8 @@ def cluster(
             k,
             on=id_column,
             method=chosen,
+            kind=kinds or None,
+            view_weights=weights or None,
             clusterer=clusterer,
             n_partitions=partitions,
             random_state=seed,
@@ -700,6 +722,17 @@ def _method(name: str, parameters: Sequence[str] | None, *, views: bool = False)
             raise UsageError(f"{known[name.lower()]} has no parameter {key!r}.", did_you_mean(key, allowed))
         values[key] = _value(value)
     return estimator.set_params(**values)
+
+
+def _by_view(option: str, given: Sequence[str] | None) -> dict[str, Any]:
+    """What was given for each view, by its name."""
+    found = {}
+    for text in given or ():
+        name, equals, value = text.rpartition("=")
+        if not equals:
+            raise UsageError(f"--{option} {text!r} names no view.", hint=f"as in --{option} notes=...")
+        found[name] = _value(value)
+    return found
 
 
 def _value(text: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, euclidean_distances, pairwise_distances_argmin
+from sklearn.metrics import adjusted_rand_score, euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
@@ -41,7 +41,7 @@ _SIZES, _MANY_ROWS, _SIZES_OF_MANY = (5, 10, 20, 40), 20_000, (20,)
 _TAU = 0.5
 # Eigenvectors of a view and of all views, for each cluster and at most beyond their number.
 _RANK, _EXTRA = 2, 30
-_EIGEN_TOL = 1e-3
+_EIGEN_TOL, _EIGEN_TOL_OF_MANY = 1e-3, 1e-2
 # Sweeps that fill in absent rows.
 _SWEEPS = 10
 # Views below the first relation to every other view are on their own, above the second not at all.
@@ -201,7 +201,8 @@ def soft_embedding(graph: sp.csr_array, c: int) -> np.ndarray:
         return np.asarray(scaled @ x + (t / n) * root[:, None] * (root @ x))
 
     matrix = LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
-    values, vectors = leading_eigenpairs(matrix, c + 1, tol=_EIGEN_TOL)
+    tol = _EIGEN_TOL if n <= _MANY_ROWS else _EIGEN_TOL_OF_MANY
+    values, vectors = leading_eigenpairs(matrix, c + 1, tol=tol)
     values = np.maximum(values, 0.0)
     return unit_rows(vectors[:, :c] * np.sqrt(values[:c] - values[c]))
 
@@ -259,14 +260,17 @@ def fill_in(views: Sequence[View], weights: np.ndarray, n: int) -> list[np.ndarr
     total = sum((w * lifted(view, n) for view, w in zip(views, weights, strict=True)), sp.csr_array((n, n)))
     blocks = []
     for view in views:
+        x, present = np.zeros((n, view.embedding.shape[1])), np.zeros(n)
+        x[view.rows], present[view.rows] = view.embedding, 1.0
         absent = np.setdiff1d(np.arange(n), view.rows)
-        x, known = np.zeros((n, view.embedding.shape[1])), np.zeros(n)
-        x[view.rows], known[view.rows] = view.embedding, 1.0
         part = total[absent]
+        # What rows of the view say stays the same; what others say changes from sweep to sweep.
+        fixed, fixed_mass = part @ x, part @ present
+        among, known = part[:, absent], np.zeros(len(absent))
         for _ in range(_SWEEPS if len(absent) else 0):
-            mass = part @ known
-            x[absent] = (part @ x) / np.where(mass > 0, mass, 1.0)[:, None]
-            known[absent] = mass > 0
+            mass = fixed_mass + among @ known
+            x[absent] = (fixed + among @ x[absent]) / np.where(mass > 0, mass, 1.0)[:, None]
+            known = (mass > 0).astype(float)
         blocks.append(x)
     return blocks
 
@@ -433,7 +437,6 @@ class PSEResult(NamedTuple):
     labels: np.ndarray  # the largest cluster where nothing is known
     cluster_centers: np.ndarray
     embedding: np.ndarray  # Y, rows of length one; zero where nothing is known
-    projected: np.ndarray  # the same, before rows were scaled
     kinds: list[Kind]
     views: list[View | None]  # None: it has fewer than three rows, or they are all the same
     weights: Weights
@@ -497,25 +500,28 @@ def pse(
         known = cluster_rows(embedding[some], min(n_clusters, int(some.sum())), n_init=n_init, rng=rng)
         labels[:] = np.bincount(known.labels).argmax()
         labels[some], centers = known.labels, known.centers
-    return PSEResult(labels, centers, embedding, y, list(kinds), found, every, directions)
+    return PSEResult(labels, centers, embedding, list(kinds), found, every, directions)
 
 
-def new_places(result: PSEResult, arrays: Sequence[Matrix], observed: np.ndarray) -> np.ndarray:
-    """Y of new instances: the mean place of their neighbours, averaged over the views that they have."""
-    y, total = np.zeros((len(observed), result.projected.shape[1])), np.zeros(len(observed))
+def votes_of_neighbours(
+    result: PSEResult, labels: np.ndarray, arrays: Sequence[Matrix], observed: np.ndarray
+) -> np.ndarray:
+    """For new instances the share of every cluster among their neighbours, averaged over their views."""
+    k = int(labels.max()) + 1
+    votes, total = np.zeros((len(observed), k)), np.zeros(len(observed))
     for view, weight, x, present in zip(result.views, result.weights.weight, arrays, observed.T, strict=True):
-        if view is None:
+        if view is None or weight == 0:
             continue
         x = stored(x, view.reading.kind)
         rows = np.flatnonzero(present & says_something(x))
         if not len(rows):
             continue
+        of_rows = np.eye(k)[labels[view.rows]]
         looks = zip(view.looks, view.reading.apply(x[rows]), strict=True)
-        places = result.projected[view.rows]
-        near = [neighbourhoods_of_new(look, new) @ places for look, new in looks]
-        y[rows] += weight * sum(near) / len(near)
+        shares = [neighbourhoods_of_new(look, new) @ of_rows for look, new in looks]
+        votes[rows] += weight * sum(shares) / len(shares)
         total[rows] += weight
-    return unit_rows(y / np.where(total > 0, total, 1.0)[:, None])
+    return votes / np.where(total > 0, total, 1.0)[:, None]
 
 
 def support_of_clusters(view: View, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -612,7 +618,6 @@ def in_given_order(result: PSEResult, instances: np.ndarray, views: np.ndarray) 
     return result._replace(
         labels=result.labels[back],
         embedding=result.embedding[back],
-        projected=result.projected[back],
         kinds=[result.kinds[v] for v in first],
         views=[found[v] for v in first],
         weights=Weights(*(values[first] for values in result.weights)),
@@ -842,8 +847,8 @@ class PSE(ViewMethod):
     def predict(self, X: Any, *, mask: Any = None) -> np.ndarray:
         """Clusters of new instances from whichever views they have.
 
-        An instance gets the mean place of its neighbours, over the views that it has, and the cluster whose
-        centre is nearest. One of which nothing is known goes where `unobserved` says.
+        An instance goes to the cluster with the largest share of its neighbours, averaged over the views that
+        it has. One of which nothing is known goes where `unobserved` says.
 
         Parameters
         ----------
@@ -854,9 +859,9 @@ class PSE(ViewMethod):
         """
         views = self._read_new_views(X, mask)
         with threadpool_limits(limits=1):
-            y = new_places(self._result, views.arrays, views.observed)
-            labels = pairwise_distances_argmin(y, self._centers).astype(self.labels_.dtype)
-        labels[~y.any(axis=1)] = -1 if self.unobserved == "noise" else 0
+            votes = votes_of_neighbours(self._result, self.labels_, views.arrays, views.observed)
+        labels = votes.argmax(axis=1).astype(self.labels_.dtype)
+        labels[~votes.any(axis=1)] = -1 if self.unobserved == "noise" else 0
         return labels
 
 
