@@ -194,8 +194,9 @@ class Fusion:
         lines.append(
             f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5. "
             f"Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
-            f"same). {found.reading}"
+            "same)."
         )
+        lines.append(found.reading)
         lines += ["", "cluster  instances  confidence  consensus  with next"]
         for c, (size, mean, own, between, nearest) in enumerate(self._clusters()):
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
