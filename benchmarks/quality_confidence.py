@@ -39,7 +39,7 @@ SEED = 2028  # 2027 was looked at while the form was chosen
 
 
 def planted(m, seed, *, random_source=False, shared=False):
-    """Classes and m base clusterings that see them through noise and gaps, of a kind drawn by the seed.
+    """Classes, m base clusterings that see them through noise and gaps, and in words of what kind they are.
 
     2 to 20 classes of 500 to 4000 instances, 5 to 50 % errors, up to 70 % of the labels missing. In a quarter
     of the tables errors all go to one neighbour. Some sources are finer or coarser than the classes. With
@@ -71,11 +71,13 @@ def planted(m, seed, *, random_source=False, shared=False):
         base[:, -1] = rng.integers(0, k, n)
     hidden = rng.random((n, m)) < missing
     hidden[hidden.all(axis=1)] = False
-    return y, np.where(hidden, -1, base)
+    coarser = (base.max(axis=0) < k - 1).any()
+    kind = "a coarser source" if coarser else "errors to one neighbour" if neighbour else "errors anywhere"
+    return y, np.where(hidden, -1, base), kind
 
 
 def pools(n_runs):
-    """Group, classes and base labels of ten columns of each pool."""
+    """Groups, classes and base labels of ten columns of each pool."""
     for name in (*POOLS, *MORE_POOLS):
         try:
             pool = datasets.load(f"pool_{name}")
@@ -86,22 +88,23 @@ def pools(n_runs):
             rng = np.random.default_rng((SEED, run))
             base = np.asarray(pool.labels[:, np.sort(rng.choice(np.arange(FIRST_COLUMN, 100), 10, False))])
             if "pixraw" in name:
-                yield "pixraw, 10 to 70 % missing", y, base
+                yield ("pixraw, 10 to 70 % missing",), y, base
                 continue
             for missing in (0.0, 0.3, 0.6):
                 # Labels are numbered from 1 in some pools; only negative ones are missing.
                 hidden = drop_labels(base, missing, mechanism="mcar", random_state=run) if missing else base
-                yield f"pools, {missing:.0%} missing", y, hidden
+                yield (f"pools, {missing:.0%} missing",), y, hidden
 
 
 def tables(n_tables):
-    """Group, classes and base labels."""
+    """The groups that a table is in, classes and base labels."""
     for m in (2, 3, 5, 8, 10, 20):
         for seed in range(n_tables):
-            yield f"m = {m}", *planted(m, seed)
+            y, base, kind = planted(m, seed)
+            yield (f"m = {m}", *([f"m = {m}: {kind}"] if m < 5 else [])), y, base
     for seed in range(n_tables):
-        yield "one random source", *planted(3 + seed % 6, seed, random_source=True)
-        yield "shared errors, m 4 to 20", *planted(4 + seed % 17, seed, shared=True)
+        yield ("one random source",), *planted(3 + seed % 6, seed, random_source=True)[:2]
+        yield ("shared errors, m 4 to 20",), *planted(4 + seed % 17, seed, shared=True)[:2]
     yield from pools(max(n_tables // 20, 1))
 
 
@@ -193,7 +196,7 @@ def ranking(sure, ok):
 def evaluate(n_tables):
     """Scores of every form by group, a row per answer; and both arrays of the confidence itself."""
     scores, curves = defaultdict(list), defaultdict(list)
-    for group, y, base in tables(n_tables):
+    for groups, y, base in tables(n_tables):
         table = Partitions.of(base, unobserved="keep")
         y, table = y[table.seen], table.take_seen()
         y = np.unique(y, return_inverse=True)[1]
@@ -206,10 +209,11 @@ def evaluate(n_tables):
             for name, form in FORMS.items():
                 sure = form(table, labels)
                 brier = np.mean((sure - ok) ** 2)
-                scores[group, name].append(
-                    (ok.mean(), sure.mean(), calibration_error(sure, ok), ranking(sure, ok), brier)
-                )
-            curves[group].append((sure, ok, judge(table, labels).margin))
+                row = (ok.mean(), sure.mean(), calibration_error(sure, ok), ranking(sure, ok), brier)
+                for group in groups:
+                    scores[group, name].append(row)
+            for group in groups:
+                curves[group].append((sure, ok, judge(table, labels).margin))
     return scores, curves
 
 
@@ -274,6 +278,7 @@ def main():
         row["ECE at most .07"] = f"{(new[:, 2] <= 0.07).mean():.0%}"
         rows.append(row)
     show("Previous form → confidence, means over answers", rows)
+    curves = {group: parts for group, parts in curves.items() if ":" not in group}
     show("Reliability: share right at a confidence of", reliability(curves))
     show("Instances whose alternative is more likely (margin below .5)", contradictions(curves))
 

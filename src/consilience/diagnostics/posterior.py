@@ -136,9 +136,10 @@ def confidence(
     --------
     >>> from consilience import Partitions
     >>> from consilience.diagnostics import confidence
-    >>> base = Partitions.of([[0, 0, 1], [0, 0, -1], [0, 0, 1], [1, 1, 0], [1, 1, -1], [1, 0, 0]])
-    >>> confidence(base, [0, 0, 0, 1, 1, 1]).round(2)
-    array([1.  , 0.97, 1.  , 1.  , 0.99, 0.92])
+    >>> base = Partitions.of([[0, 0]] * 20 + [[1, 1]] * 20 + [[0, 1], [1, 0]] * 2)
+    >>> sure = confidence(base, [0] * 20 + [1] * 20 + [0, 1] * 2)
+    >>> sure[[0, 20, 40, 41]].round(2)  # where both sources agree, and where they contradict each other
+    array([1. , 1. , 0.5, 0.5])
     """
     return judge(partitions, labels, evidence=evidence).confidence
 

@@ -375,7 +375,7 @@ class Fusion:
                 f" Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
                 "same)."
             )
-        lines += [f"{line} {found.reading}", "", "cluster  instances  confidence  consensus  with next"]
+        lines += [line, found.reading, "", "cluster  instances  confidence  consensus  with next"]
         for c, size, mean, own, between, nearest in self._clusters():
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
