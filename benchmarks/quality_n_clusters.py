@@ -1,6 +1,6 @@
 """Evidence for `choose_n_clusters`: the tables of the page on the number of clusters.
 
-    python -m benchmarks.quality_n_clusters           all tables (about half an hour on one core)
+    python -m benchmarks.quality_n_clusters           all tables (about an hour on one core)
     python -m benchmarks.quality_n_clusters --runs 2  a quick look
     python -m benchmarks.quality_n_clusters --only pools
 
