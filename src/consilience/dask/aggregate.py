@@ -25,7 +25,6 @@ from consilience.dask.blocks import Blocks, Encoded, code_type, encode
 from consilience.dask.engine import Engine, add
 from consilience.partitions import Partitions
 
-
 _IDS = "if it holds ids, name it by ids=; otherwise leave it out by columns=."
 
 
