@@ -174,8 +174,8 @@ class ViewMethod(ClusterMixin, BaseEstimator):
         n_distinct = views.n_distinct(self.n_clusters, telling)
         if n_distinct < self.n_clusters:
             warn(
-                f"only {counted(n_distinct, 'distinct instance')} for n_clusters={self.n_clusters}: nothing in "
-                "the views tells the others apart.",
+                f"only {counted(n_distinct, 'distinct instance')} for n_clusters={self.n_clusters}: nothing "
+                "in the views tells the others apart.",
                 ConvergenceWarning,
                 hint="lower n_clusters, or add a view in which they differ.",
             )
