@@ -183,6 +183,7 @@ def fuse(
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
     _check_outputs(labels, output, imputed, report, as_json)
+    cli.memory.require_memory_for_labels(labels, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         table = cli.files.read_labels(
@@ -237,6 +238,7 @@ def cluster(
     k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param, views=True)
     _check_outputs(views, output, None, report, as_json)
+    cli.memory.require_memory_for_views(views, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         tables = cli.files.read_view_tables(views, source)
@@ -290,6 +292,7 @@ def compare(
     names = _names(methods)
     ks = _several_n_clusters(clusters)
     _check_outputs(labels, None, None, report, True)  # the table of methods goes to standard output
+    cli.memory.require_memory_for_labels(labels, source)
     with cli.files.together() as outputs:
         with cli.progress.bar(quiet) as told, _warnings(quiet):
             told("reading")
@@ -365,6 +368,7 @@ def simulate(
         raise UsageError(f"--share must leave something: below 1. Got {share:g}.", hint="as in --share 0.3.")
     source = _source(id_column, columns, missing, delimiter)
     _check_outputs(labels, output)
+    cli.memory.require_memory_for_labels(labels, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         table = cli.files.read_labels(labels, source, unobserved="keep")

@@ -63,7 +63,10 @@ class Checkpoint:
                 )
         if len(manifest["states"]) != n_blocks:
             raise self._damaged(f"it has {len(manifest['states'])} parts for {n_blocks} blocks")
-        states = [Stored(str(self.folder / name), State, *what, False) for name, *what in manifest["states"]]
+        states = [
+            Stored(str(self.folder / name), State, rows, content, checked=False)
+            for name, rows, content in manifest["states"]
+        ]
         for state in states:  # what they hold is checked where they are read
             if not Path(state.path).is_file():
                 raise self._damaged(f"its part {state.path!r} is missing")
