@@ -333,3 +333,42 @@ class TestBase:
 
 class Unsolved(multiview.ViewMethod):
     """Says nothing."""
+
+
+@pytest.mark.parametrize("method", multiview.__all__)
+class TestEqualInstances:
+    """Nobody is given clusters that nothing in the views tells apart without being told."""
+
+    def test_identical_instances_are_warned_about(self, method):
+        X = [np.ones((20, 2)), np.ones((20, 3))]
+        with pytest.warns(UserWarning, match=r"Hint: ") as caught:
+            model = getattr(multiview, method)(3, random_state=0).fit(X)
+        said = [str(warning.message) for warning in caught]
+        assert any("only 1 distinct instance for n_clusters=3" in text for text in said)
+        assert all(warning.filename == __file__ for warning in caught)
+        assert set(model.labels_) <= {0, 1, 2}
+
+    def test_scales_that_cannot_be_squared_are_refused(self, method):
+        X = np.random.default_rng(0).normal(size=(30, 3))
+        for scale in (1e160, 1e-160):
+            with pytest.raises(ValueError, match=r"view 'view0' has .* to be squared\. Hint: "):
+                getattr(multiview, method)(3, random_state=0).fit([X * scale, X])
+
+
+@pytest.mark.parametrize("method", ["MKKM", "MKKMIK"])
+def test_fewer_clusters_than_asked_for_are_warned_about(method):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[0, 0] = 1e12
+    with pytest.warns(ConvergenceWarning, match=rf"{method} found 3 clusters for n_clusters=4\. Hint: "):
+        model = getattr(multiview, method)(4, random_state=0).fit([X, X[::-1].copy()])
+    assert model.n_clusters_ == 3
+
+
+@pytest.mark.parametrize("method", multiview.__all__)
+def test_a_constant_view_is_named(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)) + 8.0 * (np.arange(30) % 2)[:, None]
+    with pytest.warns(
+        UserWarning, match=r"view 'flat' tells no two instances apart.* Hint: leave this view out"
+    ):
+        getattr(multiview, method)(2, random_state=0).fit({"x": X, "flat": np.ones((30, 2))})

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -19,9 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 import consilience
 import consilience.dask as blockwise
 from consilience import Partitions
+from consilience._errors import ClusterError
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.stiefel import power_iteration
-from consilience.dask import pce_blocks
+from consilience.dask import checkpoint, pce_blocks
 from consilience.dask.aggregate import RowIndex
 from consilience.dask.checkpoint import Checkpoint
 from consilience.dask.engine import Engine, merged
@@ -824,3 +826,141 @@ def test_views_on_a_cluster_give_the_labels_of_the_estimators_in_memory(client):
     model = blockwise.EEIMVC(3, prior=None, random_state=0).fit(list(lazy.values()))
     assert_array_equal(model.labels_.compute(), reference.labels_)
     assert model.embedding_.compute().shape == (800, 3)
+
+
+@pytest.fixture
+def empty_cluster(monkeypatch):
+    """A cluster without workers, and a client of it; waits are short."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    from consilience.dask import engine
+
+    monkeypatch.setattr(engine, "_WARN_AFTER", 0.5)
+    monkeypatch.setattr(engine, "_LOOK_EVERY", 0.2)
+    with (
+        dask.config.set({"consilience.wait-for-workers": 2, "distributed.comm.timeouts.connect": "3s"}),
+        LocalCluster(
+            n_workers=0, processes=False, dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "localhost:0"}, silence_logs="CRITICAL",
+        ) as cluster,
+        Client(cluster) as connected,
+    ):  # fmt: skip
+        yield cluster, connected
+
+
+def test_a_cluster_without_workers_is_an_error_after_a_while(empty_cluster, tmp_path):
+    _, table = planted(300, 4, 3, noise=0.2, missing=0.2, seed=6)
+    folder = write_parquet(tmp_path / "in", named(table))
+    wanted = r"no worker for \d+ s\. Hint: start workers; .*consilience\.wait-for-workers"
+    with (
+        pytest.warns(UserWarning, match=r"no worker for \d+ s; waiting 2 s in all\. Hint: "),
+        pytest.raises(ClusterError, match=wanted),
+    ):
+        blockwise.fuse_parquet(folder, tmp_path / "out", 3, random_state=0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_that_come_late_are_waited_for(empty_cluster, tmp_path):
+    import dask
+
+    cluster, _ = empty_cluster
+    _, table = planted(300, 4, 3, noise=0.2, missing=0.2, seed=6)
+    folder = write_parquet(tmp_path / "in", named(table))
+    late = threading.Timer(1.5, cluster.scale, [1])
+    late.start()
+    with (
+        dask.config.set({"consilience.wait-for-workers": 120}),
+        pytest.warns(UserWarning, match="no worker for"),
+    ):
+        blockwise.fuse_parquet(folder, tmp_path / "out", 3, random_state=0)
+    late.join()
+    expected = consilience.fuse(table, 3, random_state=0)
+    assert_array_equal(pd.read_parquet(tmp_path / "out")["label"], expected.labels)
+
+
+class TestDamagedCheckpoints:
+    @pytest.fixture
+    def run(self, tmp_path, table):
+        """What goes on from a checkpoint of three blocks and two iterations, and its folder."""
+        blocks = np.array_split(table[:1_000], 3)
+        options = {"random_state": 3, "max_distinct": FEW, "max_iter": 2, "checkpoint": tmp_path / "run"}
+
+        def call():
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="PCE did not converge")
+                model = blockwise.PCE(C, **options).fit(blocks)
+                return np.asarray(model.labels_)
+
+        self.expected = call()
+        return call, tmp_path / "run"
+
+    def refused(self, run, how):
+        call, _ = run
+        with pytest.raises(
+            ValueError, match=rf"checkpoint .*is damaged: .*{how}.*Hint: give an empty folder"
+        ):
+            call()
+
+    def manifest(self, folder, change):
+        path = folder / "manifest.json"
+        found = json.loads(path.read_text())
+        change(found)
+        path.write_text(json.dumps(found))
+
+    def test_whole_ones_go_on(self, run):
+        assert_array_equal(run[0](), self.expected)
+
+    def test_a_manifest_that_lost_a_part(self, run):
+        self.manifest(run[1], lambda found: found["states"].pop())
+        self.refused(run, "manifest.json is not what was written")
+
+    def test_a_manifest_that_says_another_iteration(self, run):
+        self.manifest(run[1], lambda found: found.update(n_iter=7))
+        self.refused(run, "manifest.json is not what was written")
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe"])
+    def test_a_manifest_that_is_none(self, run, content):
+        (run[1] / "manifest.json").write_bytes(content)
+        self.refused(run, "manifest.json is not what was written")
+
+    def test_fewer_parts_than_blocks(self, run):
+        def change(found):
+            found["states"].pop()
+            del found["digest"]
+            found["digest"] = checkpoint._digest_of(found)
+
+        self.manifest(run[1], change)
+        self.refused(run, "it has 2 parts for 3 blocks")
+
+    def part(self, run):
+        return run[1] / json.loads((run[1] / "manifest.json").read_text())["states"][1][0]
+
+    def test_a_part_that_is_missing(self, run):
+        self.part(run).unlink()
+        self.refused(run, "is missing")
+
+    def test_a_part_that_was_cut_off(self, run):
+        content = self.part(run).read_bytes()
+        self.part(run).write_bytes(content[: len(content) // 2])
+        self.refused(run, "it cannot be read")
+
+    def test_a_part_with_a_changed_byte(self, run):
+        content = bytearray(self.part(run).read_bytes())
+        content[len(content) // 2] ^= 1
+        self.part(run).write_bytes(content)
+        self.refused(run, "")
+
+    def test_parts_that_changed_places(self, run):
+        first, second, _ = (
+            run[1] / name for name, *_ in json.loads((run[1] / "manifest.json").read_text())["states"]
+        )
+        one, other = first.read_bytes(), second.read_bytes()
+        first.write_bytes(other)
+        second.write_bytes(one)
+        self.refused(run, "(rows instead of|its content has changed)")
+
+    def test_a_damaged_model(self, run):
+        name = json.loads((run[1] / "manifest.json").read_text())["model"][0]
+        (run[1] / name).write_bytes(b"PK")
+        self.refused(run, "cannot be read")

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from scipy.sparse import csr_array
 
 from consilience.views import Views, check_views
 
@@ -171,8 +172,11 @@ def test_empty_sparse_row_is_a_row_of_zeros():
 
 
 def test_large_finite_values_are_no_inf():
-    X = np.full((3, 2), np.finfo(float).max)
-    assert check_views(X).is_complete
+    X = np.full((3, 2), np.finfo(float).max)  # whose sum is inf
+    with pytest.raises(
+        ValueError, match=r"^view 'view0' has a value of 1\.8e\+308 in row 0, .*too large to be squared"
+    ):
+        check_views(X)
 
 
 @pytest.mark.parametrize(
@@ -425,3 +429,48 @@ def test_mask_has_the_columns_of_the_fitted_views(layout):
 def test_refusals_of_new_instances_name_who_was_fitted(layout, given, mask, message):
     with pytest.raises(ValueError, match=message):
         layout.match(given, mask, method="METHOD")
+
+
+class TestScales:
+    X = np.arange(12.0).reshape(6, 2)
+
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_values_that_cannot_be_squared_are_named(self, sparse):
+        x = self.X.copy()
+        x[3, 1] = -1e160
+        table = csr_array(x) if sparse else x
+        with pytest.raises(
+            ValueError, match=r"'a' has a value of 1\.0e\+160 in row 3, column 1, too large.*Hint: "
+        ):
+            check_views({"a": table, "b": self.X})
+        with pytest.raises(ValueError, match=r"'a' has no value above 1\.1e-159, too small .*Hint: multiply"):
+            check_views({"a": self.X * 1e-160 if not sparse else csr_array(self.X * 1e-160)})
+
+    def test_what_is_masked_may_be_as_large_as_it_likes(self):
+        x = np.where(np.arange(6)[:, None] == 3, 1e300, self.X)
+        assert check_views([x, self.X], mask=np.arange(12).reshape(6, 2) != 6).n_instances == 6
+
+    def test_usual_extremes_pass(self):
+        for scale in (1e100, 1e-100):
+            assert check_views(self.X * scale).n_views == 1
+        assert check_views(np.zeros((4, 2))).n_views == 1
+        assert check_views(self.X * 1e15, dtype=np.float32).n_views == 1
+        with pytest.raises(ValueError, match="too large to be squared"):
+            check_views(self.X * 1e20, dtype=np.float32)
+
+    def test_a_frame_names_its_column_and_id(self):
+        frame = pd.DataFrame({"u": [1.0, 2.0], "w": [1.0, 1e200]}, index=["ann", "bob"])
+        with pytest.raises(ValueError, match=r"in row 1 \(id 'bob'\), column 'w'"):
+            check_views(frame)
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_equal_instances_are_counted_and_constant_views_found(make):
+    a = make(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]))
+    b = make(np.array([[2.0, 0.0], [0.0, 2.0], [2.0, -0.0], [5.0, 5.0]]))
+    mask = np.array([[True, True], [False, True], [True, True], [True, False]])
+    views = check_views([a, b], mask=mask)
+    assert views.constant() == [0]
+    assert views.n_distinct(10, [1]) == 3  # absent is one more
+    assert views.n_distinct(10) == 3
+    assert views.n_distinct(2) == 2

@@ -21,3 +21,7 @@ class InputError(Hinted, ValueError):
 
 class InputTypeError(Hinted, TypeError):
     """What was given is of the wrong kind."""
+
+
+class ClusterError(Hinted, RuntimeError):
+    """The workers or the scheduler of a cluster of machines are not there."""

@@ -232,7 +232,11 @@ def _read_array(labels: Any) -> LabelTable:
 
 def _column(values: np.ndarray) -> np.ndarray:
     """NumPy writes NaN beside text as the text "nan", which is still missing."""
-    return np.where(values == "nan", None, values.astype(object)) if values.dtype.kind == "U" else values
+    if values.dtype.kind != "U":
+        return values
+    labels = values.astype(object)
+    labels[values == "nan"] = None
+    return labels
 
 
 def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:

@@ -198,6 +198,39 @@ class Views:
         rows = np.flatnonzero(present)
         return rows, (self.arrays[view] if present.all() else self.arrays[view][rows])
 
+    def n_distinct(self, most: int, views: Sequence[int] | None = None) -> int:
+        """How many instances differ in what these views (all, by default) hold of them, at most `most`.
+
+        >>> check_views({"a": [[1.0], [1.0], [2.0]], "b": [[3.0], [np.nan], [4.0]]}).n_distinct(5, [0])
+        2
+        """
+        views = range(self.n_views) if views is None else views
+        found: set[tuple[bytes, ...]] = set()
+        for row in range(self.n_instances):
+            found.add(tuple(self._entry(row, v) for v in views))
+            if len(found) >= most:
+                break
+        return len(found)
+
+    def constant(self) -> list[int]:
+        """The views whose instances all have the same values."""
+        return [
+            v
+            for v in range(self.n_views)
+            if len(rows := np.flatnonzero(self.observed[:, v])) > 1
+            and all(self._entry(row, v) == self._entry(rows[0], v) for row in rows[1:])
+        ]
+
+    def _entry(self, row: int, view: int) -> bytes:
+        """What a view holds of an instance, to be compared with others."""
+        if not self.observed[row, view]:
+            return b""
+        x = self.arrays[view]
+        if not sparse.issparse(x):
+            return bytes((x[row] + 0.0).tobytes())  # which makes -0 a 0
+        entries = slice(x.indptr[row], x.indptr[row + 1])
+        return bytes(x.indices[entries].tobytes() + x.data[entries].tobytes() + b".")
+
     def __repr__(self) -> str:
         tables = ", ".join(f"{name} ({d})" for name, d in zip(self.names, self.n_features, strict=True))
         absent = 1 - self.observed.mean()
@@ -288,6 +321,7 @@ def check_views(
         present = _present_rows(table, wanted[place, v])
         observed[place, v] = present
         arrays.append(_fill(table.values, present, place, n_instances))
+        _check_scale(table, arrays[-1], ids)
     _check_seen(observed, tables, ids)
 
     observed.flags.writeable = False
@@ -604,6 +638,29 @@ def _keep_rows(values: Matrix, present: NDArray[np.bool_]) -> Matrix:
     kept = np.repeat(present, lengths)
     indptr = np.concatenate([[0], np.cumsum(np.where(present, lengths, 0))]).astype(values.indptr.dtype)
     return sparse.csr_array((values.data[kept], values.indices[kept], indptr), shape=values.shape)
+
+
+def _check_scale(table: _Table, values: Matrix, ids: list[Hashable] | None) -> None:
+    """Refuse what cannot be squared and added up: every distance is a sum of squares."""
+    data = values.data if sparse.issparse(values) else values
+    if not data.size:
+        return
+    high, limits = max(float(data.max()), -float(data.min())), np.finfo(values.dtype)
+    if high > float(limits.max) ** 0.45:
+        flags = np.abs(values) == high
+        row = int(np.flatnonzero(_count_by_row(flags))[0])
+        column = flags.indices[flags.indptr[row]] if sparse.issparse(flags) else np.argmax(flags[row])
+        where = f"row {row}" if ids is None else f"row {row} (id {ids[row]!r})"
+        raise InputError(
+            f"view {table.name!r} has a value of {high:.1e} in {where}, column "
+            f"{table.columns[int(column)]!r}, too large to be squared.",
+            hint="divide the view by a constant, or check that the value is meant.",
+        )
+    if 0.0 < high < float(limits.tiny) ** 0.45:
+        raise InputError(
+            f"view {table.name!r} has no value above {high:.1e}, too small to be squared.",
+            hint="multiply the view by a constant.",
+        )
 
 
 def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Hashable] | None) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from consilience.cli.main import main
 
-__all__ = ["blocks", "catalog", "demo", "files", "main", "progress", "results", "saved"]
+__all__ = ["blocks", "catalog", "demo", "files", "main", "memory", "progress", "results", "saved"]
 
 
 def __getattr__(name: str) -> Any:

@@ -194,6 +194,7 @@ def fuse(
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
     _check_outputs(labels, output, imputed, report, as_json, save)
+    cli.memory.require_memory_for_labels(labels, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         earlier = None if like is None else cli.saved.read_earlier(like, source)
@@ -277,6 +278,7 @@ def cluster(
     if not all(isinstance(value, int | float) for value in weights.values()):
         raise UsageError("--weight needs a number.", hint="as in --weight notes=0.5.")
     _check_outputs(views, output, None, report, as_json, save)
+    cli.memory.require_memory_for_views(views, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         earlier = None if like is None else cli.saved.read_earlier(like, source)
@@ -399,6 +401,7 @@ def compare(
     names = _names(methods)
     ks = _several_n_clusters(clusters)
     _check_outputs(labels, None, None, report, True)  # the table of methods goes to standard output
+    cli.memory.require_memory_for_labels(labels, source)
     with cli.files.together() as outputs:
         with cli.progress.bar(quiet) as told, _warnings(quiet):
             told("reading")
@@ -475,6 +478,7 @@ def simulate(
         raise UsageError(f"--share must leave something: below 1. Got {share:g}.", hint="as in --share 0.3.")
     source = _source(id_column, columns, missing, delimiter)
     _check_outputs(labels, output)
+    cli.memory.require_memory_for_labels(labels, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
         table = cli.files.read_labels(labels, source, unobserved="keep")

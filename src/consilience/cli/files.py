@@ -40,7 +40,7 @@ ROWS_A_PIECE = 1_000_000
 _BLOCK = 1 << 23  # bytes of a CSV file read at once
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _ARROW = (".arrow", ".feather", ".ipc")
-_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _CANONICAL = re.compile(r"-?(0|[1-9]\d*)(\.0*)?")
 # A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
 # Blanks of any kind and letters of full width do not keep it from that.
@@ -156,7 +156,7 @@ def _read_codes(path: str, source: Source) -> _CodedTable:
         raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
     if not codes:
         raise InputError(f"{path} has no column of labels.", hint="a column per base clustering.")
-    is_text = _kind(path) == "csv"
+    is_text = kind_of(path) == "csv"
     columns = {
         name: _Column(
             np.concatenate(parts), _as_numbers(list(labels[name])) if is_text else list(labels[name])
@@ -195,7 +195,7 @@ def pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]
         raise UsageError(
             f"there is no file {path!r}.", hint="check the path; - reads CSV from standard input."
         )
-    kind = _kind(path)
+    kind = kind_of(path)
     try:
         for piece in _csv_pieces(path, source, text) if kind == "csv" else _batches(path, source, kind):
             piece.validate(full=True)  # offsets of a damaged file may point anywhere
@@ -263,7 +263,7 @@ def _given_at_once(path: str) -> pa.Buffer | None:
     if not is_special(path):
         return None
     whole = Path(path).read_bytes()
-    packed = _COMPRESSED.get(Path(path).suffix.lower())
+    packed = COMPRESSED.get(Path(path).suffix.lower())
     if packed is not None:
         with pa.CompressedInputStream(pa.BufferReader(whole), packed) as stream:
             whole = stream.read()
@@ -309,12 +309,12 @@ def _wanted(path: str, names: list[str], source: Source) -> list[str]:
 
 def _suffix(path: str) -> str:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
 
-def _kind(path: str) -> str:
+def kind_of(path: str) -> str:
     """ "csv", "parquet" or "arrow", by the suffix; a folder holds Parquet files."""
     suffix = _suffix(path)
     if path != STDIO and Path(path).is_dir():
@@ -332,7 +332,7 @@ def _kind(path: str) -> str:
 
 def is_parquet(path: str) -> bool:
     """Whether it is there and is a Parquet file or a folder."""
-    return Path(path).exists() and _kind(path) == "parquet"
+    return Path(path).exists() and kind_of(path) == "parquet"
 
 
 # --- joining by id ------------------------------------------------------------------------------------------
@@ -460,7 +460,7 @@ def write_text(outputs: Outputs, path: str, text: str) -> None:
 
 
 def _kind_of_output(path: str) -> str:
-    kind = _kind(path)
+    kind = kind_of(path)
     if _suffix(path) != Path(path).suffix.lower() and Path(path).suffix.lower() != ".gz":
         raise UsageError(f"cannot write {path!r}.", hint="of compressed files, only .gz is written.")
     return kind

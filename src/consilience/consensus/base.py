@@ -188,7 +188,14 @@ class LabelMethod(ClusterMixin, BaseEstimator):
         numbers = np.argsort(np.argsort(-sizes, kind="stable"))
         problem = problem._replace(numbers=numbers)
         self.partitions_ = table
-        self.n_clusters_ = problem.n_clusters
+        self.n_clusters_ = int(np.count_nonzero(sizes))
+        if self.n_clusters_ < problem.n_clusters:
+            warn(
+                f"{type(self).__name__} found {self.n_clusters_} clusters, fewer than the "
+                f"{problem.n_clusters} that were asked for.",
+                ConvergenceWarning,
+                hint="lower n_clusters, or try another method.",
+            )
         self.labels_ = problem.per_instance(numbers[result.labels], {"largest": 0}.get(self.unobserved, -1))
         rows = np.arange(len(result.labels))
         self.row_of_instance_ = known.inverse if table.seen.all() else problem.per_instance(rows, -1)

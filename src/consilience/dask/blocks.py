@@ -224,8 +224,8 @@ def _encode(table: Any) -> Encoded:
     if len(table) == 0:
         width = table.shape[1]
         # The columns of an Arrow table are not their names.
-        names = getattr(table, "column_names", None) or getattr(table, "columns", range(width))
-        names = tuple(map(str, names))
+        named = getattr(table, "column_names", getattr(table, "columns", range(width)))
+        names = tuple(map(str, named))
         return Encoded(names, np.empty((0, width), dtype=np.int8), (np.empty(0, dtype=np.int64),) * width)
     read = read_table(table, None)
     found = [

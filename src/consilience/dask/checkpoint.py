@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,10 @@ import numpy as np
 
 from consilience._errors import InputError
 from consilience._files import whole_file
-from consilience.dask.engine import Stored
+from consilience.dask.engine import Stored, digest
 from consilience.dask.pce_blocks import Model, State
 
-_VERSION = 1
+_VERSION = 2
 
 
 class Checkpoint:
@@ -28,7 +31,7 @@ class Checkpoint:
         self.folder = Path(folder).absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def save(self, run: dict[str, Any], model: Model, states: list[Any]) -> None:
+    def save(self, run: dict[str, Any], model: Model, states: list[Stored]) -> None:
         """Remember an iteration of a run; `run` says which input and which parameters."""
         file = f"model-{model.n_iter % 2}.npz"
         _replace(self.folder / file, lambda opened: np.savez(opened, **model._asdict()))
@@ -36,23 +39,20 @@ class Checkpoint:
             "version": _VERSION,
             "run": run,
             "n_iter": model.n_iter,
-            "model": file,
-            "states": [str(Path(state.path).relative_to(self.folder)) for state in states],
+            "model": [file, digest(model)],
+            "states": [
+                [str(Path(state.path).relative_to(self.folder)), state.rows, state.digest] for state in states
+            ],
         }
+        manifest["digest"] = _digest_of(manifest)
         _replace(self.folder / "manifest.json", lambda opened: opened.write(json.dumps(manifest).encode()))
 
-    def load(self, run: dict[str, Any]) -> tuple[Model, list[Any]] | None:
+    def load(self, run: dict[str, Any], n_blocks: int) -> tuple[Model, list[Any]] | None:
         """The last iteration of the same run; None if there is none."""
         path = self.folder / "manifest.json"
         if not path.exists():
             return None
-        manifest = json.loads(path.read_text())
-        if manifest.get("version") != _VERSION:
-            raise InputError(
-                f"the checkpoint {str(self.folder)!r} has version {manifest.get('version')}, this program "
-                f"reads version {_VERSION}.",
-                hint="give an empty folder.",
-            )
+        manifest = self._read_manifest(path)
         for name, now in run.items():
             then = manifest["run"].get(name)
             if then != now:
@@ -61,10 +61,54 @@ class Checkpoint:
                     f"the checkpoint {str(self.folder)!r} is of another run: {what}.",
                     hint="give an empty folder, or what it was made with.",
                 )
-        with np.load(self.folder / manifest["model"]) as arrays:
-            numbers = {name: array.item() for name, array in arrays.items() if not array.ndim}
-            model = Model(**{**arrays, **numbers})
-        return model, [Stored(str(self.folder / name), State) for name in manifest["states"]]
+        if len(manifest["states"]) != n_blocks:
+            raise self._damaged(f"it has {len(manifest['states'])} parts for {n_blocks} blocks")
+        states = [
+            Stored(str(self.folder / name), State, rows, content, checked=False)
+            for name, rows, content in manifest["states"]
+        ]
+        for state in states:  # what they hold is checked where they are read
+            if not Path(state.path).is_file():
+                raise self._damaged(f"its part {state.path!r} is missing")
+        return self._read_model(*manifest["model"]), states
+
+    def _read_manifest(self, path: Path) -> dict[str, Any]:
+        try:
+            manifest = json.loads(path.read_bytes())
+            version = manifest.get("version")
+        except (ValueError, AttributeError) as error:
+            raise self._damaged(f"{path.name} is not what was written ({error})") from error
+        if version != _VERSION:
+            raise InputError(
+                f"the checkpoint {str(self.folder)!r} has version {version}, this program reads version "
+                f"{_VERSION}.",
+                hint="give an empty folder.",
+            )
+        if manifest.pop("digest", None) != _digest_of(manifest):
+            raise self._damaged(f"{path.name} is not what was written")
+        return dict(manifest)
+
+    def _read_model(self, name: str, wanted: str) -> Model:
+        try:
+            with open(self.folder / name, "rb") as file, np.load(file) as arrays:
+                numbers = {name: array.item() for name, array in arrays.items() if not array.ndim}
+                model = Model(**{**arrays, **numbers})
+        except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise self._damaged(f"{name} cannot be read ({error})") from error
+        if digest(model) != wanted:
+            raise self._damaged(f"{name} is not what was written")
+        return model
+
+    def _damaged(self, how: str) -> InputError:
+        return InputError(
+            f"the checkpoint {str(self.folder)!r} is damaged: {how}.",
+            hint="give an empty folder, and the run starts anew.",
+        )
+
+
+def _digest_of(manifest: dict[str, Any]) -> str:
+    text = json.dumps(manifest, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _replace(path: Path, write: Any) -> None:

@@ -10,11 +10,15 @@ same answer to the last digit.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 import tempfile
+import time
 import warnings
 import weakref
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,13 +28,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
+from consilience._errors import ClusterError, InputError
 from consilience._files import whole_file
+from consilience._warnings import warn
 
 Progress = Callable[[str, int, int], None]
 
 # So many parts are merged at a time.
 _FAN_IN = 8
+# Seconds without any worker after which a run fails, unless Dask's configuration says otherwise under
+# "consilience.wait-for-workers"; after which it warns; and how often it looks.
+WAIT_FOR_WORKERS = 300.0
+_WARN_AFTER = 5.0
+_LOOK_EVERY = 1.0
 
 
 def merged(merge: Callable[[Sequence[Any]], Any], parts: Iterable[Any]) -> Any:
@@ -69,10 +79,13 @@ def stack(parts: Sequence[Any]) -> Any:
 
 
 class Stored(NamedTuple):
-    """State of a block in a file, and what kind of state it is."""
+    """State of a block in a file, what kind of state it is, and what it must hold."""
 
     path: str
     kind: Any
+    rows: int
+    digest: str
+    checked: bool = True  # False for what another run has written
 
 
 def store(state: Any, path: str | None) -> Any:
@@ -81,15 +94,47 @@ def store(state: Any, path: str | None) -> Any:
         return state
     with whole_file(path) as file:
         np.savez(file, **state._asdict())
-    return Stored(path, type(state))
+    return Stored(path, type(state), len(state[0]), digest(state))
 
 
 def fetch(state: Any) -> Any:
     """The state of a block, from wherever it is."""
     if not isinstance(state, Stored):
         return state
-    with np.load(state.path) as arrays:
-        return state.kind(**arrays)
+    if state.checked:
+        with open(state.path, "rb") as file, np.load(file) as arrays:
+            return state.kind(**arrays)
+    return _checked(state)
+
+
+def _checked(stored: Stored) -> Any:
+    """A state that another run has written, if it is still what that run wrote."""
+    try:
+        found = fetch(stored._replace(checked=True))
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise _damaged(stored, f"it cannot be read ({error})") from error
+    if len(found[0]) != stored.rows:
+        raise _damaged(stored, f"it has {len(found[0])} rows instead of {stored.rows}")
+    if digest(found) != stored.digest:
+        raise _damaged(stored, "its content has changed")
+    return found
+
+
+def _damaged(stored: Stored, how: str) -> InputError:
+    return InputError(
+        f"the part {stored.path!r} of the checkpoint is damaged: {how}.",
+        hint="give an empty folder, and the run starts anew.",
+    )
+
+
+def digest(arrays: Any) -> str:
+    """Of the content of a named tuple of arrays and numbers."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, value in arrays._asdict().items():
+        array = np.ascontiguousarray(value)
+        found.update(f"{name} {array.dtype.str} {np.shape(value)};".encode())
+        found.update(array.data)
+    return found.hexdigest()
 
 
 class Engine:
@@ -159,12 +204,13 @@ class Cluster(Engine):
         self.client = client
 
     def each(self, step: str, function: Any, parts: Iterable[Any], *shared: Any) -> list[Any]:
-        return list(self.client.gather(self._map(step, function, parts, shared)))
+        return self._results(self._map(step, function, parts, shared))
 
     def one(self, function: Any, part: Any, number: int, *shared: Any) -> Any:
         from dask.delayed import delayed
 
-        return self.client.compute(delayed(_call, pure=False)(function, part, number, shared)).result()
+        future = self.client.compute(delayed(_call, pure=False)(function, part, number, shared))
+        return self._results([future])[0]
 
     def scratch(self) -> str | None:
         return None
@@ -191,14 +237,64 @@ class Cluster(Engine):
         found = self._merged(merge, self.client.map(itemgetter(1), pairs, pure=False))
         # Names of files are kept here: were they lost with a worker, they would be made again from files that
         # the next pass overwrites.
-        return (states if self.folder is None else list(self.client.gather(states))), found
+        return (states if self.folder is None else self._results(states)), found
 
     def _merged(self, merge: Any, values: Any) -> Any:
         # Before the next blocks, and each part is let go when it is handed on: otherwise those of all blocks
         # would be in memory at once.
         values.reverse()
         rest = (values.pop() for _ in range(len(values)))
-        return merged(lambda group: self.client.submit(merge, group, pure=False, priority=10), rest).result()
+        last = merged(lambda group: self.client.submit(merge, group, pure=False, priority=10), rest)
+        return self._results([last])[0]
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """What they return; an error where nobody is left to work on them."""
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            self._wait(futures)
+            return list(self.client.gather(futures))
+        except KilledWorker as error:
+            raise ClusterError(
+                f"several workers died at the same piece of work: {error}",
+                hint="give the workers more memory, or use smaller blocks (block_rows=, chunks).",
+            ) from error
+        except (CancelledError, OSError, TimeoutError) as error:
+            if isinstance(error, OSError) and self.client.status == "running":
+                raise  # of the work itself, such as a file that is not there
+            raise ClusterError(
+                f"the Dask scheduler {self.client.scheduler.address!r} is gone.",
+                hint="start it again and fit again; with checkpoint= a run of PCE on blocks goes on.",
+            ) from error
+
+    def _wait(self, futures: list[Any]) -> None:
+        import dask
+        from distributed import wait
+
+        most = float(dask.config.get("consilience.wait-for-workers", WAIT_FOR_WORKERS))
+        alone_since, warned = None, False
+        while True:
+            with suppress(TimeoutError):
+                wait(futures, timeout=_LOOK_EVERY)
+                return
+            if self.client.nthreads():
+                alone_since, warned = None, False
+                continue
+            alone_since = alone_since or time.monotonic()
+            alone = time.monotonic() - alone_since
+            if alone > most:
+                self.client.cancel(futures)
+                raise ClusterError(
+                    f"the Dask cluster has had no worker for {alone:.0f} s.",
+                    hint="start workers; how long to wait is set by dask.config.set({"
+                    "'consilience.wait-for-workers': seconds}).",
+                )
+            if alone > _WARN_AFTER and not warned:
+                warned = True
+                warn(
+                    f"the Dask cluster has had no worker for {alone:.0f} s; waiting {most:.0f} s in all.",
+                    hint="start workers, or look at their logs for why they ended.",
+                )
 
 
 def _call(function: Any, part: Any, number: int, shared: tuple[Any, ...]) -> Any:

@@ -162,7 +162,7 @@ random_state
         run = {"input": table.fingerprint, **settings._asdict()}
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
         engine.folder = engine.scratch() if checkpoint is None else str(checkpoint.folder)
-        earlier = None if checkpoint is None else checkpoint.load(run)
+        earlier = None if checkpoint is None else checkpoint.load(run, len(table.sizes))
         model, states = earlier or start(job, blocks.parts, order.terms)
 
         def save(model: Model, states: list[Any]) -> None:

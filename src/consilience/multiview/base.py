@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import fit_context, random_source
+from consilience._values import counted
 from consilience._warnings import warn
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.multiview.rows import cluster_rows
@@ -113,6 +114,7 @@ class ViewMethod(ClusterMixin, BaseEstimator):
             labels, centers = self._cluster(result, rng)
             self._check_converged(getattr(result, "converged", True), getattr(self, "max_iter", 0))
             order = self._answer(labels)
+            self._warn_of_equals(views)
             if centers is not None:
                 self._centers = centers[order]
             if hasattr(result, "objective"):
@@ -169,6 +171,35 @@ class ViewMethod(ClusterMixin, BaseEstimator):
         self.labels_ = np.argsort(order)[labels]
         self.n_clusters_ = len(np.unique(labels))
         return order
+
+    def _warn_of_equals(self, views: Views) -> None:
+        """Say where instances or clusters are fewer than was asked for, or a view holds nothing."""
+        constant = self._constant_views(views)
+        telling = [v for v in range(views.n_views) if v not in constant]
+        n_distinct = views.n_distinct(self.n_clusters, telling)
+        if n_distinct < self.n_clusters:
+            warn(
+                f"only {counted(n_distinct, 'distinct instance')} for n_clusters={self.n_clusters}: nothing "
+                "in the views tells the others apart.",
+                ConvergenceWarning,
+                hint="lower n_clusters, or add a view in which they differ.",
+            )
+        elif self.n_clusters_ < self.n_clusters:
+            warn(
+                f"{type(self).__name__} found {counted(self.n_clusters_, 'cluster')} for "
+                f"n_clusters={self.n_clusters}.",
+                ConvergenceWarning,
+                hint="look for instances far from all others, scale the features, or lower n_clusters.",
+            )
+        elif constant:
+            warn(
+                f"view {views.names[constant[0]]!r} tells no two instances apart.",
+                hint="leave this view out, or check that its rows differ.",
+            )
+
+    def _constant_views(self, views: Views) -> list[int]:
+        """Views that tell no two instances apart."""
+        return views.constant()
 
     def _check_converged(self, converged: bool, max_iter: int) -> None:
         if not converged:
