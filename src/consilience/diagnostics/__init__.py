@@ -15,10 +15,12 @@ from consilience.diagnostics.overview import (
 from consilience.diagnostics.posterior import confidence
 from consilience.diagnostics.resampling import resample_n_clusters
 from consilience.diagnostics.summary import Diagnostics, diagnose
+from consilience.diagnostics.typical import TypicalLabels, typical_labels
 
 __all__ = [
     "ClusterCount",
     "Diagnostics",
+    "TypicalLabels",
     "base_table",
     "choose_n_clusters",
     "cluster_flow",
@@ -34,4 +36,5 @@ __all__ = [
     "require_linked",
     "resample_n_clusters",
     "support",
+    "typical_labels",
 ]
