@@ -19,6 +19,7 @@ from consilience._values import counted
 from consilience._warnings import warn
 from consilience.consensus import LabelMethod
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
+from consilience.fusion._names import base_named
 from consilience.fusion.result import Candidate, Fusion
 from consilience.metrics import ensemble_agreement
 from consilience.partitions import Partitions
@@ -61,6 +62,7 @@ def fuse(
     negative: Literal["missing", "noise"] | None = None,
     index: Any = None,
     unobserved: Literal["error", "noise", "largest"] = "error",
+    named_after: str | None = None,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | None = None,
@@ -86,6 +88,8 @@ def fuse(
     unobserved : {"error", "noise", "largest"}, default="error"
         What to do with instances that no base clustering saw: refuse, label them -1, or put them in the
         largest cluster.
+    named_after : str, optional
+        The base clustering whose labels name the clusters; see :meth:`Fusion.named_after`.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -127,9 +131,12 @@ def fuse(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
-    return fuse_partitions(
+    if named_after is not None:
+        base_named(partitions, named_after)  # an unknown one is an error before anything is fitted
+    found = fuse_partitions(
         partitions, n_clusters, method, unobserved, random_source(random_state), verbose, None, progress
     )
+    return found if named_after is None else found.named_after(named_after)
 
 
 def fuse_partitions(
