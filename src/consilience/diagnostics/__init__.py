@@ -1,6 +1,7 @@
 """How far a consensus can be trusted: from small count tables, never from all pairs of instances."""
 
 from consilience.diagnostics.bases import base_table
+from consilience.diagnostics.columns import Profile, profile
 from consilience.diagnostics.counting import ClusterCount, choose_n_clusters
 from consilience.diagnostics.links import identifiability, missing_not_at_random, require_linked
 from consilience.diagnostics.neighbours import support
@@ -20,6 +21,7 @@ from consilience.diagnostics.typical import TypicalLabels, typical_labels
 __all__ = [
     "ClusterCount",
     "Diagnostics",
+    "Profile",
     "TypicalLabels",
     "base_table",
     "choose_n_clusters",
@@ -33,6 +35,7 @@ __all__ = [
     "missing_not_at_random",
     "missing_patterns",
     "pairwise_agreement",
+    "profile",
     "require_linked",
     "resample_n_clusters",
     "support",
