@@ -66,6 +66,17 @@ def test_names_of_earlier_clusters_are_kept():
     found, changes = follow(np.array([0, 1, 1, 1]), table(4, list(march.index)), read_earlier(march))
     assert_array_equal(found, [1, 0, 0, 0])
     assert changes.names == {0: "basic", 1: "gold"}
+    labels = pd.DataFrame([[0, 1], [1, 0], [1, 0], [1, 0], [2, 2]], index=[*march.index, "eve"])
+    fusion = fuse(labels, 3, like=march, random_state=0)
+    assert dict(zip(fusion.index, np.array(fusion.names)[fusion.labels], strict=True)) == {
+        "ann": "gold",
+        "bob": "basic",
+        "cleo": "basic",
+        "dan": "basic",
+        "eve": "2",
+    }
+    again = fuse(labels, 3, like=fusion, random_state=0)
+    assert again.names == fusion.names
 
 
 def test_what_cannot_be_followed_is_said():

@@ -114,7 +114,7 @@ class TestFuse:
 # --- functions of a table, or of a table and a consensus ----------------------------------------------------
 
 # What takes neither a table nor a table and labels.
-OTHER = {"cluster_flow", "resample_n_clusters"}
+OTHER = {"cluster_flow", "profile", "resample_n_clusters"}
 OF_TWO_LABELINGS = {
     name for name in metrics.__all__ if "labels_true" in inspect.signature(getattr(metrics, name)).parameters
 }

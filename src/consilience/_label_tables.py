@@ -85,7 +85,7 @@ def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
         twice = next(name for name in table.names if table.names.count(name) > 1)
         raise InputError(f"two base clusterings are named {twice!r}.", hint="give every column its own name.")
     if table.ids is not None:
-        _require_ids(table.ids, "the table")
+        require_ids(table.ids, "the table")
     return table
 
 
@@ -188,7 +188,7 @@ def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[An
         return [values for _, values in parts], first
     position: dict[Any, int] = {}
     for name, (ids, _) in zip(names, parts, strict=True):
-        _require_ids(ids, f"base clustering {name!r}")
+        require_ids(ids, f"base clustering {name!r}")
         for key in ids.tolist():
             position.setdefault(key, len(position))
     columns = []
@@ -497,7 +497,7 @@ def rows_text(rows: np.ndarray, index: np.ndarray | None) -> str:
     return text
 
 
-def _require_ids(ids: np.ndarray, where: str) -> None:
+def require_ids(ids: np.ndarray, where: str) -> None:
     values = ids.tolist()
     if ids.dtype.kind not in "biuSU":
         p = next((p for p, value in enumerate(ids) if is_missing(value)), None)

@@ -276,3 +276,36 @@ def test_join_finds_connected_components(seed):
     _, labels = connected_components(kept, directed=False)
     lowest = np.array([np.flatnonzero(labels == label)[0] for label in labels])
     assert_array_equal(parent, lowest)
+
+
+def groups(present, sizes):
+    """Rows of the entries of each group of one column: the first so many that are present, the next ..."""
+    return np.split(np.flatnonzero(present), np.cumsum(sizes)[:-1])
+
+
+@pytest.fixture(params=[0.0, 0.4])
+def dealt(request):
+    """Which entries are there, and how many of them every group gets; a group may get none."""
+    rng = np.random.default_rng(4)
+    present = rng.random((57, 4)) >= request.param
+    return present, np.array([np.bincount(rng.choice([0, 2, 3], n), minlength=4) for n in present.sum(0)]).T
+
+
+def test_consecutive_sums(dealt):
+    present, sizes = dealt
+    values = np.random.default_rng(5).integers(-9, 9, (57, 4)).astype(np.float32)
+    out = np.zeros((4, 4))
+    hot.consecutive_sums(np.where(present, values, np.float32(np.nan)), sizes, out)
+    for j in range(4):
+        parts = groups(present[:, j], sizes[:, j])
+        assert_array_equal(out[:, j], [values[rows, j].sum() for rows in parts])
+
+
+def test_consecutive_counts(dealt, dtype):
+    present, sizes = dealt
+    codes = np.where(present, np.random.default_rng(5).integers(0, KS, (57, 4)), -1).astype(dtype)
+    out = np.zeros((14, 4))
+    hot.consecutive_counts(codes, OFFSETS, sizes, out)
+    for j, k in enumerate(KS):
+        for c, rows in enumerate(groups(present[:, j], sizes[:, j])):
+            assert_array_equal(out[OFFSETS[j] : OFFSETS[j] + k, c], np.bincount(codes[rows, j], minlength=k))

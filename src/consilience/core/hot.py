@@ -449,3 +449,37 @@ def largest(scores, offsets, out):  # type: ignore[no-untyped-def]
                 if scores[p, j] > scores[p, best]:
                     best = j
             out[p, i] = best - start
+
+
+@compiled(reads=2, interpret=False)
+def consecutive_sums(values, sizes, out):  # type: ignore[no-untyped-def]
+    """``out[c, j]``: sum of the values of column j, NaN passed over: of the first ``sizes[0, j]`` for c = 0,
+    of the next ``sizes[1, j]`` for c = 1, and so on."""
+    n_rows, width = values.shape
+    group, left = np.zeros(width, dtype=np.int64), sizes[0].copy()
+    for p in range(n_rows):
+        for j in range(width):
+            value = values[p, j]
+            if value == value:
+                while left[j] == 0:
+                    group[j] += 1
+                    left[j] = sizes[group[j], j]
+                out[group[j], j] += value
+                left[j] -= 1
+
+
+@compiled(reads=3, interpret=False)
+def consecutive_counts(codes, offsets, sizes, out):  # type: ignore[no-untyped-def]
+    """``out[offsets[j] + code, c]``: how often the code occurs in group c of column j; groups as in
+    `consecutive_sums`, -1 passed over."""
+    n_rows, width = codes.shape
+    group, left = np.zeros(width, dtype=np.int64), sizes[0].copy()
+    for p in range(n_rows):
+        for j in range(width):
+            code = codes[p, j]
+            if code >= 0:
+                while left[j] == 0:
+                    group[j] += 1
+                    left[j] = sizes[group[j], j]
+                out[offsets[j] + code, group[j]] += 1.0
+                left[j] -= 1

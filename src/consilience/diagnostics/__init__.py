@@ -1,6 +1,7 @@
 """How far a consensus can be trusted: from small count tables, never from all pairs of instances."""
 
 from consilience.diagnostics.bases import base_table
+from consilience.diagnostics.columns import Profile, profile
 from consilience.diagnostics.counting import ClusterCount, choose_n_clusters
 from consilience.diagnostics.links import identifiability, missing_not_at_random, require_linked
 from consilience.diagnostics.neighbours import support
@@ -15,10 +16,13 @@ from consilience.diagnostics.overview import (
 from consilience.diagnostics.posterior import confidence
 from consilience.diagnostics.resampling import resample_n_clusters
 from consilience.diagnostics.summary import Diagnostics, diagnose
+from consilience.diagnostics.typical import TypicalLabels, typical_labels
 
 __all__ = [
     "ClusterCount",
     "Diagnostics",
+    "Profile",
+    "TypicalLabels",
     "base_table",
     "choose_n_clusters",
     "cluster_flow",
@@ -31,7 +35,9 @@ __all__ = [
     "missing_not_at_random",
     "missing_patterns",
     "pairwise_agreement",
+    "profile",
     "require_linked",
     "resample_n_clusters",
     "support",
+    "typical_labels",
 ]

@@ -235,3 +235,16 @@ def _surplus_table() -> tuple[np.ndarray, np.ndarray]:
     x = np.arange(300.0)
     chance = np.exp(x * log_mean[:, None] - mean - gammaln(x + 1.0))
     return log_mean, chance @ xlogy(x, x) - (mean * log_mean[:, None])[:, 0]
+
+
+def corrected_association(phi_squared: float, n: float, height: int, width: int) -> float:
+    """Cramer's V of a table of `n` entries, corrected for the bias of small tables (Bergsma 2013).
+
+    `phi_squared` is the chi-square statistic over n.
+    """
+    if n < 2 or height < 2 or width < 2:
+        return 0.0
+    excess = max(phi_squared - (height - 1) * (width - 1) / (n - 1), 0.0)
+    # Both sides shrink with the number of entries.
+    smaller = min(side - (side - 1) ** 2 / (n - 1) for side in (height, width)) - 1.0
+    return float(min(np.sqrt(excess / smaller), 1.0)) if smaller > 0 else 0.0

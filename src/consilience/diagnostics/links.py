@@ -21,6 +21,7 @@ from consilience.diagnostics.counts import (
     JointRows,
     Tabulated,
     adjusted_information,
+    corrected_association,
     joint_rows,
     label_counts,
     silent,
@@ -241,11 +242,7 @@ def _association(seen: np.ndarray, unseen: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
     statistic = float(((table - expected) ** 2 / expected).sum())
-    excess = max(statistic / n - (k - 1) / (n - 1), 0.0)
-    # Both sides shrink with the number of instances; two rows leave the smaller of them at most at one.
-    smaller = min(2 - 1 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1.0
-    strength = min(np.sqrt(excess / smaller), 1.0) if smaller > 0 else 0.0
-    return float(strength), float(chi2.sf(statistic, k - 1))
+    return corrected_association(statistic / n, n, 2, k), float(chi2.sf(statistic, k - 1))
 
 
 def _pattern_agreement(partitions: Partitions, rows: JointRows) -> float:

@@ -101,7 +101,8 @@ class Earlier(NamedTuple):
 def read_earlier(like: Any, on: str | None = None) -> Earlier:
     """What `like` says of the earlier clusters: a fusion, labels by id, or an array in the same order."""
     if hasattr(like, "labels") and hasattr(like, "partitions"):
-        return Earlier(np.asarray(like.labels), like.index, {})
+        names = {} if like.cluster_names is None else dict(enumerate(like.names))
+        return Earlier(np.asarray(like.labels), like.index, names)
     if nw.dependencies.is_into_dataframe(like):
         return _of_frame(nw.from_native(like, eager_only=True), on)
     if isinstance(like, Mapping):

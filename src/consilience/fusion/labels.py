@@ -20,6 +20,7 @@ from consilience._values import counted
 from consilience._warnings import warn
 from consilience.consensus import LabelMethod
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
+from consilience.fusion._names import base_named
 from consilience.fusion.preparing import merge_linked, repeat_bases
 from consilience.fusion.result import Candidate, Fusion
 from consilience.metrics import ensemble_agreement
@@ -66,6 +67,7 @@ def fuse(
     like: Any = None,
     weights: Any = None,
     must_link: Any = None,
+    named_after: str | None = None,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | None = None,
@@ -100,6 +102,8 @@ def fuse(
     must_link : list of pairs of ids, optional
         Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
         are merged beforehand: each base clustering says of all what it says of most.
+    named_after : str, optional
+        The base clustering whose labels name the clusters; see :meth:`Fusion.named_after`.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -141,6 +145,8 @@ def fuse(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
+    if named_after is not None:
+        base_named(partitions, named_after)  # an unknown one is an error before anything is fitted
     rng = random_source(random_state)
     table, row_of, count = partitions, None, None
     if must_link is not None:
@@ -157,7 +163,8 @@ def fuse(
         fusion = replace(
             fusion, labels=labels, partitions=partitions, cluster_count=count or fusion.cluster_count
         )
-    return fusion if like is None else fusion.like(like)
+    fusion = fusion if like is None else fusion.like(like)
+    return fusion if named_after is None else fusion.named_after(named_after)
 
 
 def fuse_partitions(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -14,12 +15,13 @@ import numpy as np
 
 from consilience._errors import InputTypeError
 from consilience._optional import optional_import
-from consilience._values import counted
+from consilience._values import counted, object_array
 from consilience.core.completion import complete_labels
-from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
+from consilience.diagnostics import ClusterCount, Diagnostics, diagnose, typical_labels
 from consilience.diagnostics.counts import Finding, JointRows, joint_rows
 from consilience.diagnostics.posterior import Evidence, gather_evidence, judge_rows, predict_labels
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
+from consilience.fusion._names import base_named, given_names, names_after
 from consilience.fusion._neighbours import ViewNeighbours
 from consilience.fusion.explaining import Explanation, explain, find_instance
 from consilience.fusion.following import Changes, follow, read_earlier
@@ -90,6 +92,8 @@ class Fusion:
         What places new instances by their features, where `fuse_views` merged views.
     changes : Changes or None
         What became of the clusters of an earlier result, where they were followed; see :meth:`like`.
+    cluster_names : tuple of str or None
+        Names of the clusters, where they have any; see `names`.
     diagnostics : Diagnostics
         Everything that can be said about how far to trust the labels; computed when first asked for.
     """
@@ -103,6 +107,7 @@ class Fusion:
     cluster_count: ClusterCount | None = None
     neighbours: ViewNeighbours | None = None
     changes: Changes | None = None
+    cluster_names: tuple[str, ...] | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -118,6 +123,28 @@ class Fusion:
     def index(self) -> np.ndarray | None:
         """Ids of the instances, in the order of `labels`; None where they are known by position only."""
         return self.partitions.index
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the clusters: their numbers, unless `fuse(named_after=...)` or `rename` gave others."""
+        return self.cluster_names or tuple(map(str, range(self.n_numbers)))
+
+    def named_after(self, base: str) -> Fusion:
+        """The same with clusters named after the labels of a base clustering.
+
+        Each label names at most one cluster, such that as many instances as possible are in the cluster that
+        has the name of their label. Clusters that are left over keep their number.
+        """
+        return self._with_names(names_after(self.partitions, self.rows, base_named(self.partitions, base)))
+
+    def rename(self, names: Mapping[int, str] | Sequence[str]) -> Fusion:
+        """The same with other names of clusters: one for each, or a dict such as ``{0: "loyal"}``."""
+        return self._with_names(given_names(names, self.names))
+
+    def _with_names(self, names: tuple[str, ...]) -> Fusion:
+        other = copy(self)  # keeps what was computed already: no number depends on names
+        object.__setattr__(other, "cluster_names", names)
+        return other
 
     @cached_property
     def rows(self) -> JointRows:
@@ -344,12 +371,15 @@ class Fusion:
     def to_frame(self) -> Any:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
 
-        ``alternative`` is the next best cluster for an instance, -1 if there is none. A frame of the
-        kind that was given; a pandas frame where the labels came as an array.
+        With a column ``name`` where clusters have names, empty for an unassigned instance. ``alternative``
+        is the next best cluster for an instance, -1 if there is none. A frame of the kind that was given; a
+        pandas frame where the labels came as an array.
         """
         found = self.diagnostics
+        names = {} if self.cluster_names is None else {"name": object_array([*self.names, None])[self.labels]}
         columns = {
             "label": self.labels,
+            **names,
             "confidence": found.confidence,
             "margin": found.margin,
             "coverage": found.coverage,
@@ -379,6 +409,7 @@ class Fusion:
         for c, size, mean, own, between, nearest in self._clusters():
             other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
             lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
+        lines += self._typical()
         lines += ["", *(self._view_lines() if self.by_views else self._base_lines())]
         if self.changes is not None:
             lines += ["", *self.changes.sentences]
@@ -421,6 +452,20 @@ class Fusion:
             low, high = bases.agreement[_LISTED:].min(), bases.agreement[_LISTED:].max()
             lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
         return lines
+
+    def _typical(self) -> Iterator[str]:
+        """What clusters are called, and the labels that are typical of them, where those mean something."""
+        named, labelled = self.cluster_names is not None, self.partitions.views is None
+        if not (named or labelled):
+            return
+        width = max(len(name) for name in ("name", *self.names)) if named else 0
+        found = typical_labels(self.partitions, self.rows)
+        yield from ("", "cluster" + f"  {'name':{width}s}" * named + "  typical labels" * labelled)
+        for c, name in enumerate(self.names):
+            if not (self.labels == c).any():
+                continue
+            said = ", ".join(found.most(c)) or "-"
+            yield f"{c:7d}" + f"  {name:{width}s}" * named + f"  {said}" * labelled
 
     def _clusters(self) -> Iterator[tuple[int, int, float, float, float, int]]:
         """Number, size, mean confidence, consensus, and that with the nearest cluster."""
