@@ -427,7 +427,7 @@ class TestFuseViews:
         assert "<td>measurements</td>" in page
 
     def test_identical_instances_are_not_sure(self):
-        with pytest.warns(ConvergenceWarning, match=r"only 1 cluster of the n_clusters=3"):
+        with pytest.warns(ConvergenceWarning, match=r"only 1 distinct instance for n_clusters=3"):
             fusion = fuse_views([np.ones((20, 2))] * 2, 3, random_state=0)
         assert_array_equal(fusion.labels, 0)
         assert_array_equal(fusion.confidence, 0.0)

@@ -261,13 +261,13 @@ class TestNothingKnown:
             model = PSE(3, random_state=0).fit([x, x])
         said = " ".join(str(warning.message) for warning in caught)
         assert "nothing is known of 20 instances" in said
-        assert "only 1 cluster of the n_clusters=3 could be told apart" in said
+        assert "only 1 distinct instance for n_clusters=3" in said
         assert_array_equal(model.labels_, 0)
         assert not model.informed_.any()
 
     def test_few_distinct_instances_make_few_clusters(self):
         x = np.repeat([[0.0, 1.0], [5.0, 2.0]], 15, axis=0)
-        with pytest.warns(ConvergenceWarning, match=r"only 2 clusters of the n_clusters=4"):
+        with pytest.warns(ConvergenceWarning, match=r"only 2 distinct instances for n_clusters=4"):
             model = PSE(4, random_state=0).fit([x, x])
         assert_array_equal(model.labels_.reshape(2, 15) == model.labels_[[0, 15]][:, None], True)
 

@@ -93,7 +93,7 @@ def test_labels_of_every_kind_come_back(tmp_path):
         "numbers": [1, 2, 1, 2],
         "large": [2**60, 5, 2**60, 5],
         "dates": [date(2026, 1, 1), date(2026, 2, 1), date(2026, 1, 1), None],
-        "money": [Decimal("1.5"), Decimal("2.5"), Decimal("1.5"), Decimal("2.5")],
+        "money": [Decimal("1"), Decimal("2"), Decimal("1"), Decimal("2")],
         "truth": [True, False, True, False],
         "mixed": ["a", 7, "a", 7],
     }

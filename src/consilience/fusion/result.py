@@ -353,10 +353,10 @@ class Fusion:
         >>> april.like(march).changes.n_moved
         1
         """
-        labels, changes = follow(
-            self.labels, self.partitions, read_earlier(earlier, self.partitions.index_name)
-        )
-        return replace(self, labels=labels, changes=changes)
+        read = read_earlier(earlier, self.partitions.index_name)
+        labels, changes = follow(self.labels, self.partitions, read)
+        found = replace(self, labels=labels, changes=changes, cluster_names=None)
+        return found.rename({c: read.names[c] for c in changes.stayed}) if read.names else found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keep the result in a file; :func:`consilience.load` has it back.

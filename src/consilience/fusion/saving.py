@@ -108,25 +108,28 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     save : Write it, with an example.
     """
+    with open(path, "rb") as file:
+        return _read_result(file, os.fspath(path))
+
+
+def _read_result(file: IO[bytes], name: str | bytes) -> Any:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             manifest = json.loads(archive.read(_MANIFEST))
             if manifest["format"] != "consilience":
                 raise KeyError("format")
             if manifest["version"] > VERSION:
                 raise InputError(
-                    f"{os.fspath(path)!r} was written by version {manifest['written_by']}, which is newer "
+                    f"{name!r} was written by version {manifest['written_by']}, which is newer "
                     f"than this one ({__version__}).",
                     hint="update consilience.",
                 )
             return _Reader(archive).decode(manifest["result"])
     except InputError:
         raise
-    except OSError:
-        raise
     except Exception as error:  # whatever a damaged file makes of zip, JSON, NumPy and the checks
         raise InputError(
-            f"{os.fspath(path)!r} is not a saved result, or it is damaged ({type(error).__name__}: {error}).",
+            f"{name!r} is not a saved result, or it is damaged ({type(error).__name__}: {error}).",
             hint="save it again, or check how it was copied.",
         ) from error
 

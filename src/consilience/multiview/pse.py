@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, euclidean_distances
 from threadpoolctl import threadpool_limits
 
@@ -821,13 +820,10 @@ class PSE(ViewMethod):
         ]
         for found in self.findings_:
             warn(found.text, DoubtfulWarning, hint=found.hint)
-        if self.n_clusters_ < self.n_clusters:
-            warn(
-                f"only {counted(self.n_clusters_, 'cluster')} of the n_clusters={self.n_clusters} could be "
-                "told apart: too few instances differ.",
-                ConvergenceWarning,
-                hint="lower n_clusters, or check that the views hold what they should.",
-            )
+
+    def _warn_of_equals(self, views: Views) -> None:
+        if self.n_clusters_ < self.n_clusters:  # of views that say nothing there is a finding
+            super()._warn_of_equals(views)
 
     @cached_property
     def confidence_(self) -> np.ndarray:
