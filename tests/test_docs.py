@@ -58,6 +58,16 @@ def test_the_python_of_a_page_runs(page, at_hand):
         exec(compile(block, page, "exec"), scope)
 
 
+def test_a_page_shows_what_profile_prints(at_hand, capsys):
+    page = (DOCS / "diagnostics.md").read_text()
+    scope = dict(at_hand)
+    for block in BLOCK.findall(page):
+        exec(compile(block, "diagnostics.md", "exec"), scope)
+    shown = re.search(r"```text\n(\d+ columns of .*?)```", page, flags=re.DOTALL).group(1)
+    assert capsys.readouterr().out.endswith(shown)
+    assert scope["found"].most(0) == ["shop: a 100% (x2.2)", "sales: basic 100% (x2.1)"]
+
+
 def test_the_front_page_shows_what_its_example_draws(tmp_path):
     assert "(picture.png)" in (DOCS / "index.md").read_text()
     runpy.run_path(str(ROOT / "examples" / "picture.py"))["main"](

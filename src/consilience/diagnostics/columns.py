@@ -240,7 +240,7 @@ def profile(
     place, labels = place[member], fusion.labels[member].astype(np.int64)
     if len(labels) < partitions.n_instances:
         unassigned = counted(partitions.n_instances - len(labels), "instance")
-        warnings.append(Finding(f"{unassigned} in no cluster left out.", hint="see where labels are -1."))
+        warnings.append(Finding(f"left out: {unassigned} in no cluster.", hint="their label is -1."))
 
     read, left_out = [], []
     clustered = _known_by_name(partitions)
