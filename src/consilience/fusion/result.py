@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from consilience._errors import InputTypeError
 from consilience._optional import optional_import
 from consilience._values import counted, object_array
 from consilience.core.completion import complete_labels
-from consilience.diagnostics import ClusterCount, Diagnostics, diagnose, typical_labels
+from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.counts import Finding, JointRows, joint_rows
 from consilience.diagnostics.posterior import Evidence, gather_evidence, judge_rows, predict_labels
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
@@ -26,9 +24,8 @@ from consilience.fusion._neighbours import ViewNeighbours
 from consilience.fusion.explaining import Explanation, explain, find_instance
 from consilience.fusion.following import Changes, follow, read_earlier
 from consilience.fusion.saving import save
+from consilience.fusion.telling import as_html, as_text
 from consilience.partitions import Partitions, Unknown
-
-_LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
 
 
 class Candidate(NamedTuple):
@@ -394,146 +391,11 @@ class Fusion:
 
     def summary(self) -> str:
         """What was found, in words: method, clusters, views or base clusterings, warnings."""
-        found = self.diagnostics
-        lines = [f"{self._what()}.", f"Method: {self.method}. {self.reason}"]
-        if self.cluster_count is not None:
-            lines += ["", "The number of clusters was found.", self.cluster_count.summary(), ""]
-        unsure = np.average(found.confidence < 0.5, weights=found.counts)
-        line = f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5."
-        if not self.by_views:
-            line += (
-                f" Effective number of base clusterings: {found.bases.effective_number:.1f} (1: all say the "
-                "same)."
-            )
-        lines += [line, found.reading, "", "cluster  instances  confidence  consensus  with next"]
-        for c, size, mean, own, between, nearest in self._clusters():
-            other = f"{between:.2f} ({nearest})" if nearest >= 0 else "-"
-            lines.append(f"{c:7d} {size:10d} {mean:11.2f} {own:10.2f}  {other}")
-        lines += self._typical()
-        lines += ["", *(self._view_lines() if self.by_views else self._base_lines())]
-        if self.changes is not None:
-            lines += ["", *self.changes.sentences]
-        if sentences := self.warnings:
-            lines += ["", *(f"Warning: {sentence}" for sentence in sentences)]
-        return "\n".join(lines)
-
-    def _what(self) -> str:
-        """How many clusters of what, from what."""
-        found = self.diagnostics
-        start = f"{counted(self.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')} from "
-        if self.by_views:
-            absent = 1.0 - self.model.observed_.mean()
-            return start + f"{counted(len(self.model.view_names_), 'view')}, {absent:.0%} of the rows absent"
-        bases = counted(found.n_partitions, "base clustering")
-        return start + f"{bases}, {found.missing_share:.0%} of the labels missing"
-
-    def _view_lines(self) -> list[str]:
-        """A table of the views: how each was read, how far it agrees with the clusters, what it counts."""
-        rows = self.views
-        width = max(4, *(len(row.name) for row in rows))
-        lines = [f"{'view':{width}s}  {'read as':12s}      rows     empty  agreement  weight"]
-        for row in rows:
-            lines.append(
-                f"{row.name:{width}s}  {row.kind:12s} {row.n_rows:9d} {row.n_empty:9d} {row.agrees:>10s} "
-                f"{row.weight:7.2f}"
-            )
-        if any(row.n_empty for row in rows):
-            lines.append("Empty rows have no entry at all: they say nothing and count as absent.")
-        return lines
-
-    def _base_lines(self) -> list[str]:
-        bases = self.diagnostics.bases
-        width = max(15, *map(len, bases.names[:_LISTED]))
-        lines = [f"{'base clustering':{width}s}  clusters      seen  agreement  weight"]
-        rows = zip(bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True)
-        for name, k, n, agreement, weight in islice(rows, _LISTED):
-            lines.append(f"{name:{width}s} {k:9d} {n:9d} {agreement:10.2f} {weight:7.2f}")
-        if len(bases.names) > _LISTED:
-            low, high = bases.agreement[_LISTED:].min(), bases.agreement[_LISTED:].max()
-            lines.append(f"and {len(bases.names) - _LISTED} others, agreement {low:.2f} to {high:.2f}")
-        return lines
-
-    def _typical(self) -> Iterator[str]:
-        """What clusters are called, and the labels that are typical of them, where those mean something."""
-        named, labelled = self.cluster_names is not None, self.partitions.views is None
-        if not (named or labelled):
-            return
-        width = max(len(name) for name in ("name", *self.names)) if named else 0
-        found = typical_labels(self.partitions, self.rows)
-        yield from ("", "cluster" + f"  {'name':{width}s}" * named + "  typical labels" * labelled)
-        for c, name in enumerate(self.names):
-            if not (self.labels == c).any():
-                continue
-            said = ", ".join(found.most(c)) or "-"
-            yield f"{c:7d}" + f"  {name:{width}s}" * named + f"  {said}" * labelled
-
-    def _clusters(self) -> Iterator[tuple[int, int, float, float, float, int]]:
-        """Number, size, mean confidence, consensus, and that with the nearest cluster."""
-        table, placed = self.diagnostics.clusters, self.labels >= 0
-        sure = np.bincount(self.labels[placed], (self.partitions.counts * self.confidence)[placed])
-        mean = sure / np.maximum(table.size, 1)
-        rows = zip(range(len(mean)), table.size, mean, table.own, table.between, table.nearest, strict=True)
-        return (row for row in rows if row[1])  # numbers that are not used have no members
+        return as_text(self)
 
     def __repr__(self) -> str:
         clusters = counted(self.n_clusters, "cluster")
         return f"Fusion({counted(len(self.labels), 'instance')} in {clusters} by {self.method})"
 
     def _repr_html_(self) -> str:
-        found = self.diagnostics
-        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.warnings)
-        count = "" if self.cluster_count is None else f"<p>{' '.join(self.cluster_count.sentences)}</p>"
-        clusters = _html_table(
-            ("cluster", "instances", "confidence", "consensus"),
-            [
-                (str(c), str(size), f"{mean:.2f}", f"{own:.2f}")
-                for c, size, mean, own, _, _ in self._clusters()
-            ],
-        )
-        if self.by_views:
-            used = _html_table(
-                ("view", "read as", "rows", "empty", "agreement", "weight"),
-                [
-                    (
-                        row.name,
-                        row.kind,
-                        str(row.n_rows),
-                        str(row.n_empty),
-                        row.agrees,
-                        f"{row.weight:.2f}",
-                    )
-                    for row in self.views
-                ],
-            )
-        else:
-            used = _html_table(
-                ("base clustering", "clusters", "seen", "agreement", "weight"),
-                [
-                    (name, str(k), str(n), f"{agreement:.2f}", f"{weight:.2f}")
-                    for name, k, n, agreement, weight in zip(
-                        found.bases.names,
-                        found.bases.n_clusters,
-                        found.bases.n_seen,
-                        found.bases.agreement,
-                        found.bases.weights,
-                        strict=True,
-                    )
-                ],
-            )
-        what, _, where = self._what().partition(" from ")
-        return (
-            f"<div><p><b>{what}</b> from {where}. Mean confidence {found.mean_confidence:.2f}. "
-            f"{escape(found.reading)}</p>"
-            f"<p>Method: {escape(self.method)}. {escape(self.reason)}</p>{count}"
-            f"<div style='display:flex;gap:2em;align-items:flex-start'>{clusters}{used}</div>"
-            + (f"<p>Warnings:</p><ul>{sentences}</ul>" if sentences else "")
-            + "</div>"
-        )
-
-
-def _html_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[:100]
-    )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+        return as_html(self)
