@@ -718,6 +718,7 @@ class PSE(ViewMethod):
         use="the default for views: text, counts, links and measurements",
         avoid="only one of the views says anything about the clusters",
         cost="nearest neighbours in each view",
+        paper="Of this library; kernels of local widths as in Wang et al.: Nature Methods, 2014.",
     )
 
     kind: Literal["auto", "counts", "measurements", "links"] | Annotated[dict[str, str], dict] = "auto"
