@@ -25,6 +25,7 @@ def in_cells(monkeypatch):
     """Cells for few rows."""
     pytest.importorskip("faiss", reason=NO_FAISS)
     monkeypatch.setattr(neighbours, "EXACT_ROWS", 100)
+    monkeypatch.setattr(neighbours, "_CELL_ROWS", 40)
 
 
 def all_distances(X, new=None):

@@ -27,8 +27,8 @@ Matrix = Any  # a 2-D float array or a CSR array
 EXACT_ROWS = 20_000
 # More rows of so few columns are faster looked for in a tree than in cells.
 _TREE_COLUMNS = 6
-# Cells for n rows, in square roots of n, and how many of them are searched.
-_CELLS, _PROBES = 1.25, 16
+# Rows of a cell, in the mean, and how many cells are searched: a row is compared with 4096 others.
+_CELL_ROWS, _PROBES = 256, 16
 # This much times a number, less the difference to the number, is the number with 40 bits. Distances that are
 # equal but for rounding are equal then.
 _SHORTEN = 2.0**13 + 1.0
@@ -55,8 +55,8 @@ class NeighbourIndex:
     first ones would become hubs. The tosses follow from the content of the two rows, so that the order of the
     rows does not matter, except between copies.
 
-    `seed` is that of the cells. Cost: rows^2 x features, in cells about rows^1.5 x features. Memory: the
-    rows, 8 MB a thread and the answer.
+    `seed` is that of the cells. Cost: rows^2 x features, in cells rows x (4096 + rows / 256) x features.
+    Memory: the rows, 8 MB a thread and the answer.
     """
 
     def __init__(self, X: Matrix, *, seed: int = 0) -> None:
@@ -187,9 +187,9 @@ class _Cells(_Structured):
         rows = self._single(self.rows)
         n, n_columns = rows.shape
         self._centres = faiss.IndexFlatL2(n_columns)  # kept here, for the cells only refer to it
-        cells = faiss.IndexIVFFlat(self._centres, n_columns, round(_CELLS * np.sqrt(n)))
+        cells = faiss.IndexIVFFlat(self._centres, n_columns, max(1, n // _CELL_ROWS))
         cells.cp.seed = self._seed % 2**31
-        cells.cp.max_points_per_centroid = 64
+        cells.cp.niter, cells.cp.max_points_per_centroid = 10, 64
         cells.train(rows)
         cells.add(rows)
         cells.nprobe = _PROBES

@@ -41,7 +41,7 @@ _SIZES, _MANY_ROWS, _SIZES_OF_MANY = (5, 10, 20, 40), 20_000, (20,)
 _TAU = 0.5
 # Eigenvectors of a view and of all views, for each cluster and at most beyond their number.
 _RANK, _EXTRA = 2, 30
-_EIGEN_TOL = 1e-3
+_EIGEN_TOL, _EIGEN_TOL_OF_MANY = 1e-3, 1e-2
 # Sweeps that fill in absent rows.
 _SWEEPS = 10
 # Views below the first relation to every other view are on their own, above the second not at all.
@@ -201,7 +201,8 @@ def soft_embedding(graph: sp.csr_array, c: int) -> np.ndarray:
         return np.asarray(scaled @ x + (t / n) * root[:, None] * (root @ x))
 
     matrix = LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
-    values, vectors = leading_eigenpairs(matrix, c + 1, tol=_EIGEN_TOL)
+    tol = _EIGEN_TOL if n <= _MANY_ROWS else _EIGEN_TOL_OF_MANY
+    values, vectors = leading_eigenpairs(matrix, c + 1, tol=tol)
     values = np.maximum(values, 0.0)
     return unit_rows(vectors[:, :c] * np.sqrt(values[:c] - values[c]))
 
@@ -259,14 +260,17 @@ def fill_in(views: Sequence[View], weights: np.ndarray, n: int) -> list[np.ndarr
     total = sum((w * lifted(view, n) for view, w in zip(views, weights, strict=True)), sp.csr_array((n, n)))
     blocks = []
     for view in views:
+        x, present = np.zeros((n, view.embedding.shape[1])), np.zeros(n)
+        x[view.rows], present[view.rows] = view.embedding, 1.0
         absent = np.setdiff1d(np.arange(n), view.rows)
-        x, known = np.zeros((n, view.embedding.shape[1])), np.zeros(n)
-        x[view.rows], known[view.rows] = view.embedding, 1.0
         part = total[absent]
+        # What rows of the view say stays the same; what others say changes from sweep to sweep.
+        fixed, fixed_mass = part @ x, part @ present
+        among, known = part[:, absent], np.zeros(len(absent))
         for _ in range(_SWEEPS if len(absent) else 0):
-            mass = part @ known
-            x[absent] = (part @ x) / np.where(mass > 0, mass, 1.0)[:, None]
-            known[absent] = mass > 0
+            mass = fixed_mass + among @ known
+            x[absent] = (fixed + among @ x[absent]) / np.where(mass > 0, mass, 1.0)[:, None]
+            known = (mass > 0).astype(float)
         blocks.append(x)
     return blocks
 
