@@ -11,12 +11,13 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test test-floors lint docs lists bench clean
+.PHONY: help demo test test-floors fuzz lint docs lists bench clean
 
 help:
 	@echo "make demo         set up and run the main job on built-in data"
 	@echo "make test         set up and run all tests"
 	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
+	@echo "make fuzz         draw tables and damaged files for an hour; EXAMPLES=500 SEED=1 for fewer, or again"
 	@echo "make lint         ruff, mypy and the import contracts"
 	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
 	@echo "make lists        write the lists of methods in README and docs from what the methods say"
@@ -45,6 +46,15 @@ test: $(VENV)/.ready
 
 test-floors: .venv-floors/.ready
 	.venv-floors/bin/python -m pytest -n auto --dist worksteal
+
+# What each property has tried is printed at the end, and the seed at the start: SEED=... draws the same again.
+SEED ?= $(shell date +%s)
+EXAMPLES ?= 2000
+
+fuzz: $(VENV)/.ready
+	@echo "seed $(SEED), up to $(EXAMPLES) examples a property"
+	CONSILIENCE_PROFILE=fuzz CONSILIENCE_EXAMPLES=$(EXAMPLES) $(RUN)python -m pytest tests/properties \
+	  --hypothesis-seed=$(SEED) --hypothesis-show-statistics
 
 lint: $(VENV)/.ready
 	$(RUN)ruff check .

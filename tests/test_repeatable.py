@@ -52,8 +52,8 @@ def large():
 
 
 def alone():
-    """5200 base clusters of one instance each: all eigenvalues are equal, an iteration has nowhere to go."""
-    return 4, np.column_stack([np.arange(2600), np.arange(2600)])
+    """5200 base clusters of two equal instances: all eigenvalues are equal, an iteration has nowhere to go."""
+    return 4, np.repeat(np.column_stack([np.arange(2600), np.arange(2600)]), 2, axis=0)
 
 
 def points(n=60, width=4, n_clusters=3, noise=1.5):
