@@ -4,15 +4,19 @@ from typing import Any
 
 
 class Hinted(Exception):
-    """An error that ends in a hint; `message` and `hint` are its two parts."""
+    """An error that ends in a hint; `message` and `hint` are its two parts.
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    `command` is the hint for those who write commands, where it is another one.
+    """
+
+    def __init__(self, message: str, hint: str = "", command: str = "") -> None:
         super().__init__(f"{message} Hint: {hint}" if hint else message)
         self.message = message
         self.hint = hint
+        self.command = command or hint
 
-    def __reduce__(self) -> tuple[Any, ...]:  # both parts survive the way between processes
-        return type(self), (self.message, self.hint)
+    def __reduce__(self) -> tuple[Any, ...]:  # all parts survive the way between processes
+        return type(self), (self.message, self.hint, self.command)
 
 
 class InputError(Hinted, ValueError):

@@ -357,6 +357,7 @@ def _integers_from_floats(
                 "this looks like a feature, not a label; cluster the features first "
                 "(consilience.generate.base_partitions)."
             ),
+            command="this looks like a feature, not a label; use consilience cluster.",
         )
     strange = np.flatnonzero(np.abs(whole) >= 2.0 ** (np.finfo(values.dtype).nmant + 1))
     if len(strange):

@@ -8,10 +8,14 @@ from types import FrameType
 _HERE = str(Path(__file__).parent)
 
 
-def warn(message: str, category: type[Warning] = UserWarning, *, hint: str) -> None:
-    """Warn at the innermost line outside this package; the warning has the `hint` as an attribute."""
+def warn(message: str, category: type[Warning] = UserWarning, *, hint: str, command: str = "") -> None:
+    """Warn at the innermost line outside this package.
+
+    The warning has its parts as attributes; `command` is the hint for those who write commands, where it is
+    another one.
+    """
     warning = category(f"{message} Hint: {hint}")
-    warning.hint = hint  # type: ignore[attr-defined]
+    warning.message, warning.hint, warning.command = message, hint, command or hint  # type: ignore[attr-defined]
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_inside(frame):
         level, frame = level + 1, frame.f_back

@@ -266,6 +266,7 @@ class Partitions:
                     "NaN, None and negative numbers mean missing; read the table with "
                     'Partitions.of(labels, negative="noise") if -1 stands for noise.'
                 ),
+                command="empty cells and negative numbers mean missing; say --noise if -1 stands for noise.",
             )
         for j in sorted(set(range(len(table.columns))) - set(kept)):
             warn(
@@ -313,6 +314,10 @@ class Partitions:
                     "remove these instances, or choose what to do with them by the 'unobserved' parameter of "
                     "fuse or of the estimator ('noise' or 'largest'); if -1 stands for noise instead of "
                     'missing, read the table with Partitions.of(labels, negative="noise").'
+                ),
+                command=(
+                    "remove these instances, or choose what to do with them by --unobserved noise or "
+                    "--unobserved largest; if -1 stands for noise instead of missing, say --noise."
                 ),
             )
 

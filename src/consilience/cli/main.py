@@ -73,23 +73,16 @@ def _fill_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
 
 
-# What the library says to those who write Python, for those who write commands.
-_WORDS = {
-    'read the table with Partitions.of(labels, negative="noise")': "say --noise",
-    "by the 'unobserved' parameter of fuse or of the estimator ('noise' or 'largest')": (
-        "by --unobserved noise or --unobserved largest"
-    ),
-    "look at cluster_count.curve, or give n_clusters": "look at the page (--report), or give -k",
-    "cluster the features first (consilience.generate.base_partitions)": "use consilience cluster",
-    "n_clusters=": "-k ",
-    "n_clusters": "-k",
-}
+# Parameters as commands call them.
+_OPTIONS = {"n_clusters=": "-k ", "n_clusters": "-k"}
 
 
-def _in_words(message: Any) -> str:
-    text = " ".join(str(message).split())
-    for python, command in _WORDS.items():
-        text = text.replace(python, command)
+def _in_words(said: Any) -> str:
+    """An error or a warning, with the hint for those who write commands."""
+    text = f"{said.message} Hint: {said.command}" if getattr(said, "command", "") else str(said)
+    text = " ".join(text.split())
+    for parameter, option in _OPTIONS.items():
+        text = text.replace(parameter, option)
     return text
 
 
@@ -100,12 +93,12 @@ def _fail(error: Any, code: int) -> int:
     return code
 
 
-def _said(error: BaseException) -> str:
+def _said(error: BaseException) -> Any:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.strerror}: {error.filename}. Hint: check the path and its permissions."
     if isinstance(error, MemoryError):
         return f"not enough memory. {error} Hint: try a linear method such as PCE, or --engine dask."
-    return str(error) or type(error).__name__
+    return error if str(error) else type(error).__name__
 
 
 def _with_hint(error: Any) -> str:

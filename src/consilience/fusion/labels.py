@@ -317,6 +317,7 @@ def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCoun
         warn(
             f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why}",
             hint="look at cluster_count.curve, or give n_clusters.",
+            command="look at the page (--report), or give -k.",
         )
     return count
 
