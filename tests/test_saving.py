@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 import consilience
@@ -86,6 +87,20 @@ def test_a_fusion_of_views_is_the_same_after_loading(method, views, tmp_path):
     assert_array_equal(
         loaded.predict({"colours": views["colours"]}), fusion.predict({"colours": views["colours"]})
     )
+
+
+@pytest.mark.parametrize("n_exact", [None, 10])
+def test_neighbours_of_many_rows_and_of_texts_are_found_again(n_exact, tmp_path, monkeypatch):
+    if n_exact is not None:
+        monkeypatch.setattr("consilience.core.neighbours.EXACT_ROWS", n_exact)
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 400)
+    words = rng.poisson(rng.gamma(0.1, 5.0, size=(3, 60))[kind]).astype(float)
+    words[:, 0] += 1
+    sizes = rng.normal(4 * rng.normal(size=(3, 20))[kind])
+    fusion = fuse_views({"words": sp.csr_array(words), "sizes": sizes}, 3, random_state=0)
+    new = {"words": words[::7], "sizes": sizes[::7]}
+    assert_array_equal(again(fusion, tmp_path).predict(new), fusion.predict(new))
 
 
 def test_labels_of_every_kind_come_back(tmp_path):

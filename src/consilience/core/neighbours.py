@@ -181,6 +181,9 @@ class _Cells(_Structured):
         self._centre = self.rows.mean(axis=0)
         self._size = max(np.abs(self.rows - self._centre).max(), np.finfo(float).tiny)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_centres"}
+
     def _build(self) -> Any:
         import faiss
 

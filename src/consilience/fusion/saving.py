@@ -42,6 +42,8 @@ _TEXT: dict[str, tuple[type, Callable[[str], Any]]] = {  # values that are their
     "decimal": (Decimal, Decimal),
 }
 
+_SPARSE = {f"{f}_{kind}": getattr(sp, f"{f}_{kind}") for f in ("csr", "csc") for kind in ("array", "matrix")}
+
 
 def save(result: Any, path: str | os.PathLike[str]) -> None:
     """Write a result to a file that any later version reads.
@@ -188,9 +190,10 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return {"$": "array", "array": self._array(value)}
         if sp.issparse(value):
-            csr = value.tocsr()
-            parts = {name: self._array(getattr(csr, name)) for name in ("data", "indices", "indptr")}
-            return {"$": "sparse", "shape": list(csr.shape), "kind": isinstance(csr, sp.sparray), **parts}
+            held = value if value.format in ("csr", "csc") else value.tocsr()
+            parts = {name: self._array(getattr(held, name)) for name in ("data", "indices", "indptr")}
+            kind = f"{held.format}_{'array' if isinstance(held, sp.sparray) else 'matrix'}"
+            return {"$": "sparse", "shape": list(held.shape), "kind": kind, **parts}
         if isinstance(value, np.random.RandomState):
             return {"$": "random_state", "state": self.encode(value.get_state(legacy=False), where)}
         ours = bool(_home(type(value)))
@@ -204,7 +207,7 @@ class _Writer:
             items = [[self.encode(k, where), self.encode(v, f"{where}[{k!r}]")] for k, v in value.items()]
             return {"$": "dict", "items": items}
         if ours and hasattr(value, "__dict__") and not isinstance(value, type):
-            state = {k: v for k, v in vars(value).items() if not _is_derived(type(value), k)}
+            state = {k: v for k, v in _state(value).items() if not _is_derived(type(value), k)}
             return {
                 "$": "object",
                 "class": _name(type(value)),
@@ -268,7 +271,7 @@ class _Reader:
             return self._objects(node)
         if kind == "sparse":
             parts = (self._array(node[name]) for name in ("data", "indices", "indptr"))
-            made = (sp.csr_array if node["kind"] else sp.csr_matrix)(tuple(parts), shape=tuple(node["shape"]))
+            made = _SPARSE[node["kind"]](tuple(parts), shape=tuple(node["shape"]))
             made.check_format(full_check=True)
             return made
         if kind == "random_state":
@@ -327,6 +330,12 @@ def _class(name: str) -> Any:
     if not isinstance(found, type) or not _home(found) or issubclass(found, BaseException):
         raise ValueError(f"no class {name!r} can be in a saved result")
     return found
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """The attributes of an object; those that it says are worth keeping, if it says so itself."""
+    own = any(_home(base) and "__getstate__" in vars(base) for base in type(value).__mro__)
+    return dict(value.__getstate__() if own else vars(value))
 
 
 def _is_derived(cls: type, name: str) -> bool:
