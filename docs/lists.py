@@ -1,9 +1,11 @@
-"""Writes the lists of methods in the README and in docs/methods/index.md, from what the methods say.
+"""Writes the lists of methods in the README and in docs/methods/index.md, from what the methods say, and the
+stubs by which static tools know the names that are loaded when they are used.
 
-python docs/lists.py            write both
-python docs/lists.py --show     print them instead
+python docs/lists.py            write them
+python docs/lists.py --show     print those of README and index instead
 """
 
+import inspect
 import re
 import sys
 from collections.abc import Iterable
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from consilience._methods import methods
+import consilience
+from consilience._methods import SUBPACKAGES, methods
 from consilience.fusion.labels import CANDIDATES
 
 ROOT = Path(__file__).parent.parent
@@ -90,8 +93,38 @@ def _table(found: list[type], new: bool) -> str:
     return "\n".join(lines)
 
 
+def stubs() -> dict[Path, str]:
+    """What every package with lazy names has to offer, in the words of static tools."""
+    package = Path(consilience.__file__).parent
+    written = {}
+    for name in SUBPACKAGES:
+        base = {"consensus": "LabelMethod", "multiview": "ViewMethod"}.get(name)
+        lines = [
+            f"from {m.__module__} import {m.__name__} as {m.__name__}" for m in methods(f"consilience.{name}")
+        ]
+        lines += [f"from consilience.{name}.base import {base} as {base}"] if base else []
+        written[package / name / "__init__.pyi"] = _stub(lines)
+    public = {n: getattr(consilience, n) for n in dir(consilience) if not n.startswith("_")}
+    modules = sorted(n for n, value in public.items() if inspect.ismodule(value))
+    others = [n for n in public if n not in modules]
+    lines = [f"from {public[n].__module__} import {n} as {n}" for n in others]
+    lines += [f"from consilience import {n} as {n}" for n in modules]
+    written[package / "__init__.pyi"] = _stub([*lines, "__version__: str"])
+    return written
+
+
+def _stub(lines: list[str]) -> str:
+    """Imports under their own names are what a package offers."""
+    imports = sorted(line for line in lines if line.startswith("from"))
+    rest = [line for line in lines if not line.startswith("from")]
+    return "\n".join(["# Written by docs/lists.py.", *imports, "", *rest, "__all__: list[str]", ""])
+
+
 def main() -> None:
-    """Write both lists between their marks, or show them."""
+    """Write the lists between their marks and the stubs, or show the lists."""
+    if "--show" not in sys.argv:
+        for path, text in stubs().items():
+            path.write_text(text, encoding="utf-8")
     for path, text in zip(TARGETS, (readme(), index()), strict=True):
         if "--show" in sys.argv:
             print(text)

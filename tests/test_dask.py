@@ -654,6 +654,7 @@ def test_views_in_a_dict_are_known_by_name():
     alone = model.predict({"b": views[1]})
     assert_array_equal(alone, model.predict([None, views[1]]))
     assert_array_equal(alone, model.predict([np.full_like(views[0], np.nan), views[1]]))
+    assert_array_equal(alone, model.predict(views, mask=np.tile([False, True], (300, 1))))
     with pytest.raises(ValueError, match="there is no view 'c'"):
         model.predict({"c": views[0]})
     with pytest.raises(ValueError, match="block 1 has no table for some of the views"):

@@ -82,6 +82,49 @@ def test_a_new_file_is_a_new_method_everywhere(with_toy):
     )
 
 
+def test_the_stubs_have_the_names_that_there_are():
+    for path, text in runpy.run_path(str(ROOT / "docs" / "lists.py"))["stubs"]().items():
+        assert path.read_text(encoding="utf-8") == text, "run make lists"
+
+
+USER = """
+import consilience
+from consilience import DAL, PCE, Fusion, fuse
+from consilience.multiview import PSE
+
+fusion: Fusion = fuse([[0, 1], [1, 0]], 2)
+total: int = int(fusion.labels.sum()) + PCE(8, gamma=2.0).fit([[0]]).n_clusters_
+reveal_type(fusion.labels)
+reveal_type(PCE(8))
+reveal_type(consilience.fuse_views([[[0.0]]], 2))
+DAL(3, tetha=0.4)
+PSE(3).fits
+consilience.fuze
+fuse([[0]], 2, methods="PCE")
+"""
+SAID = [
+    'Revealed type is "numpy.ndarray',
+    'Revealed type is "consilience.consensus.pce.PCE"',
+    'Revealed type is "consilience.fusion.result.Fusion"',
+    'Unexpected keyword argument "tetha" for "DAL"',
+    '"PSE" has no attribute "fits"',
+    'Module has no attribute "fuze"',
+    'Unexpected keyword argument "methods" for "fuse"',
+]
+
+
+def test_static_tools_know_names_types_and_parameters(tmp_path):
+    pytest.importorskip("mypy", reason="static types are checked where mypy is installed")
+    (tmp_path / "user.py").write_text(USER)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "user.py"]
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
+    lines = [line for line in said.splitlines() if " error: " in line or "Revealed" in line]
+    assert len(lines) == len(SAID), said
+    for line, expected in zip(lines, SAID, strict=True):
+        assert expected in line
+
+
 def test_the_lists_in_readme_and_index_are_those_of_the_methods():
     lists = runpy.run_path(str(ROOT / "docs" / "lists.py"))
     readme, index = (path.read_text(encoding="utf-8") for path in lists["TARGETS"])

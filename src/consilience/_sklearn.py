@@ -4,16 +4,32 @@ Parameter constraints and the sentence of a parameter error are scikit-learn's o
 kind of message. They have no public home there; if they move, this file changes and no other.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from consilience._errors import InputError
 
-__all__ = ["Interval", "StrOptions", "check_parameter", "fit_context", "random_source"]
+__all__ = ["Clusterer", "Interval", "StrOptions", "check_parameter", "fit_context", "random_source"]
+
+if TYPE_CHECKING:
+
+    class Clusterer:
+        """What estimators have from scikit-learn, which has no types: without them, any name would pass."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def fit_predict(self, X: Any, y: Any = None, **more: Any) -> np.ndarray: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+else:
+
+    class Clusterer(ClusterMixin, BaseEstimator):
+        """A clusterer in scikit-learn's manner."""
 
 
 def check_parameter(

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import fit_context, random_source
+from consilience._sklearn import Clusterer, fit_context, random_source
 from consilience._warnings import warn
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, Seed, parameters
@@ -93,7 +92,7 @@ class Answer:
 
 
 @parameters
-class LabelMethod(ClusterMixin, BaseEstimator):
+class LabelMethod(Clusterer):
     """Base of estimators whose ``X`` is a table of labels: instances in rows, base clusterings in columns.
 
     A method writes its mathematics as a function of :class:`~consilience.core.canonical.Rows`, calls it in

@@ -187,7 +187,7 @@ class ViewBlocksMixin:
         self.labels_ = blocks.lazily("labels", sizes, np.int64, (), _nearest, embed, self._centers)
         return self
 
-    def predict(self: Any, X: Any) -> np.ndarray:
+    def predict(self: Any, X: Any, *, mask: Any = None) -> np.ndarray:
         """Clusters of new instances, in memory, from whichever views they have.
 
         Parameters
@@ -195,9 +195,14 @@ class ViewBlocksMixin:
         X : list or dict of arrays
             The tables of the new instances, one per view; an absent row is NaN. A dict may leave views out, a
             list has None for them.
+        mask : array of bool of shape (n_new, n_views), optional
+            False where the instance is absent from the view.
         """
         tables = _in_order(X, self.view_names_)
         n = next((len(table) for table in tables if table is not None), 0)
         widths = self.n_features_per_view_
         piece = [np.full((n, d), np.nan) if x is None else x for x, d in zip(tables, widths, strict=True)]
+        if mask is not None:
+            seen = np.asarray(mask, dtype=bool)
+            piece = [np.where(seen[:, [v]], load(x), np.nan) for v, x in enumerate(piece)]
         return _nearest(load_views(piece, 0, self.view_names_), self._extend, self._centers)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.extmath import randomized_svd
@@ -17,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import fit_context, random_source
+from consilience._sklearn import Clusterer, fit_context, random_source
 from consilience._warnings import warn
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.parameters import Count, Positive, Seed, Verbose, parameters
@@ -73,7 +72,7 @@ _LAM = 0.01
 
 
 @parameters
-class ACMK(ClusterMixin, BaseEstimator):
+class ACMK(Clusterer):
     """Adaptive consensus of multiple k-means: one clustering of a table of features.
 
     Runs k-means many times, builds a graph from what the runs agree on, smooths the table along the graph,

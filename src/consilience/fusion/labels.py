@@ -290,7 +290,7 @@ def _again(table: Partitions, k: int, candidate: Candidate, unobserved: str, see
     return _polished(table, model, unobserved) if candidate.polished else model
 
 
-def _polished(table: Partitions, model: Any, unobserved: str) -> Any:
+def _polished(table: Partitions, model: Any, unobserved: Any) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
 
 

@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import fit_context, random_source
+from consilience._sklearn import Clusterer, fit_context, random_source
 from consilience._values import counted
 from consilience._warnings import warn
 from consilience.core.parameters import Count, Seed, parameters
@@ -27,7 +26,7 @@ Normalize = Literal["auto", "standard", "tfidf", "l2"] | None
 
 
 @parameters
-class ViewMethod(ClusterMixin, BaseEstimator):
+class ViewMethod(Clusterer):
     """Base of the estimators whose ``X`` is several tables about the same instances, with rows absent.
 
     A method writes its mathematics as a function of arrays, calls it in ``_solve`` and says in class
