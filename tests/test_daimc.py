@@ -100,7 +100,8 @@ def test_finds_clusters_of_views_with_holes():
 
 def test_constant_view_is_harmless():
     _, views, _ = groups(60, 1, widths=(8,))
-    model = DAIMC(3, random_state=0).fit([views[0], np.ones((60, 2))])
+    with pytest.warns(UserWarning, match="view 'view1' tells no two instances apart"):
+        model = DAIMC(3, random_state=0).fit([views[0], np.ones((60, 2))])
     assert np.isfinite(model.embedding_).all()
     assert model.n_clusters_ == 3
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import DAL, datasets
@@ -178,3 +179,9 @@ def test_a_table_of_all_pairs_of_base_clusters_is_never_too_large_for_memory(mon
     households = np.arange(24_000) // 2
     with pytest.raises(ValueError, match="DAL takes at most 10000; '0' alone has 12000"):
         DAL(2).fit(np.column_stack([households, households % 2]))
+
+
+def test_warnings_of_a_fit_point_at_the_line_of_the_user():
+    with pytest.warns(ConvergenceWarning, match="only 1 distinct label rows") as caught:
+        DAL(2).fit([[0, 0], [0, 0]])
+    assert [warning.filename for warning in caught] == [__file__]

@@ -104,6 +104,12 @@ class TestFuse:
         assert {candidate.method for candidate in fusion.candidates} == {"MixtureConsensus", "SPCE"}
         assert fusion.method in ("MixtureConsensus", "SPCE", "SPCE, polished")
 
+    @pytest.mark.parametrize("kind", [np.array, pd.DataFrame, lambda table: table.tolist()])
+    def test_whole_numbers_beyond_64_bits_are_filled_in(self, kind):
+        big = np.array([[2**63 + 1, 2**63 + 2]] * 3 + [[2**63 + 5, 2**64 - 1]] * 3, dtype=np.uint64)
+        filled = fuse(kind(big), 2, random_state=0).imputed
+        assert np.asarray(filled, dtype=object).tolist() == big.tolist()
+
     def test_a_seed_out_of_range_is_named(self, clear):
         for seed in (-1, 2**32, "x"):
             with pytest.raises(ValueError, match=r"'random_state' parameter must be .* Hint: "):

@@ -1,8 +1,11 @@
 """What M2VEC adds to MVEC: maps that restore a corrupted view. The rest is in `test_mvec`."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 from consilience import M2VEC
 from consilience.consensus import m2vec as module
@@ -62,3 +65,14 @@ def test_without_corruption_a_view_may_restore_itself():
 def test_chances_outside_their_range_are_refused(corruption):
     with pytest.raises(ValueError, match=r"The 'corruption' parameter of M2VEC must be a float in the range"):
         M2VEC(2, corruption=corruption).fit([["a", "b"], ["c", "d"]])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_small_tables_with_gaps_have_an_answer(seed):
+    rng = np.random.default_rng(seed)
+    base = np.where(rng.random((24, 5)) < 0.2 * (seed % 4), -1, rng.integers(0, 2 + seed, (24, 5)))
+    base[(base < 0).all(axis=1), 0] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = M2VEC(3, views=[0, 0, 1, 1, 1], max_iter=50, random_state=0).fit(base)
+    assert len(np.unique(model.labels_)) == 3

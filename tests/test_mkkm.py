@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from consilience import MKKM, datasets
 from consilience.core.kernels import fit_kernel, multiply, restrict
@@ -178,7 +179,10 @@ def test_constant_view_gets_no_weight():
 
 
 def test_views_of_equal_rows_alone_are_one_heap():
-    with pytest.warns(UserWarning, match="tells no two instances apart"):
+    with (
+        pytest.warns(ConvergenceWarning, match="only 1 distinct instance for n_clusters=2"),
+        pytest.warns(UserWarning, match="tells no two instances apart"),
+    ):
         model = MKKM(2, random_state=0).fit([np.ones((9, 2)), np.zeros((9, 3))])
     assert_array_equal(model.labels_, 0)
     assert model.n_clusters_ == 1

@@ -564,6 +564,11 @@ class TestStrangeValues:
             with pytest.raises(ValueError, match=r"row 1 has 1 labels, row 0 has 2\. Hint: "):
                 Partitions.of(given)
 
+    def test_cells_of_several_values_are_labels_or_named(self):
+        assert Partitions.of([(None, ()), (1, (2, 3))], unobserved="keep").codes.tolist() == [[-1, 0], [0, 1]]
+        with pytest.raises(TypeError, match=r"'1' holds something that cannot be a label .* Hint: "):
+            Partitions.of([(0, []), (1, [2, 3])])
+
     def test_nan_beside_text_is_missing(self):
         table = Partitions.of(np.array([["a", "x"], [np.nan, "x"]]))  # NumPy makes it the text "nan"
         assert table.codes.tolist() == [[0, 0], [-1, 0]]

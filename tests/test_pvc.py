@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
@@ -127,5 +128,6 @@ def test_no_common_instance_still_gives_clusters():
 
 def test_large_sparsity_empties_the_factor_without_breaking():
     _, views, observed = groups(60, 2)
-    model = PVC(3, sparsity=1e6, random_state=0).fit(views, mask=observed)
+    with pytest.warns(ConvergenceWarning, match="PVC found 1 cluster for n_clusters=3"):
+        model = PVC(3, sparsity=1e6, random_state=0).fit(views, mask=observed)
     assert_allclose(model.embedding_, 0.0)

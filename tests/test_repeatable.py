@@ -52,7 +52,7 @@ def large():
 
 
 def alone():
-    """5200 base clusters of two equal instances: all eigenvalues are equal, iterations have nowhere to go."""
+    """5200 base clusters of two equal instances: eigenvalues are equal, an iteration has nowhere to go."""
     return 4, np.repeat(np.column_stack([np.arange(2600), np.arange(2600)]), 2, axis=0)
 
 

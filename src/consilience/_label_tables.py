@@ -256,7 +256,12 @@ def _nested_array(labels: Any) -> np.ndarray:
                 "fuse_views."
             ),
         )
-    array = np.array(rows)
+    try:
+        array = np.array(rows)
+    except ValueError:  # a cell holds several values; whether they can be a label is seen later
+        array = np.empty((len(rows), len(rows[0])), dtype=object)
+        for p, row in enumerate(rows):
+            array[p] = object_array(row)
     # Numbers beside strings would all become strings, and large integers beside NaN would lose digits.
     if array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any())):
         array = np.array(rows, dtype=object)

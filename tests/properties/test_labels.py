@@ -3,7 +3,6 @@
 import datetime as dt
 import math
 import warnings
-from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
 
@@ -154,13 +153,12 @@ anything = st.one_of(
     unobserved=st.sampled_from(["error", "keep"]),
 )
 def test_anything_is_a_table_or_a_sentence(labels, negative, unobserved):
-    before = deepcopy(labels)
+    before = repr(labels)
     with ours():
         table = Partitions.of(labels, negative=negative, unobserved=unobserved)
         assert table.codes.min() >= MISSING
         assert (table.codes.max(axis=0) + 1 == table.n_clusters_per_partition).all()
-    if isinstance(labels, list | dict):
-        assert repr(labels) == repr(before)
+    assert repr(labels) == before
 
 
 @settings(max_examples=settings().max_examples // 5)

@@ -190,7 +190,7 @@ class ViewMethod(Clusterer):
                 ConvergenceWarning,
                 hint="look for instances far from all others, scale the features, or lower n_clusters.",
             )
-        elif constant:
+        elif constant and self.n_clusters > 1:  # one cluster needs nothing that tells instances apart
             warn(
                 f"view {views.names[constant[0]]!r} tells no two instances apart.",
                 hint="leave this view out, or check that its rows differ.",
