@@ -327,15 +327,15 @@ def relations(views: Sequence[View], n: int) -> np.ndarray:
 
 def _explained(graph: sp.csr_array, z: np.ndarray) -> tuple[float, float, float]:
     """The share of the variance that neighbours explain; its mean and deviation over permutations of rows."""
-    n = len(z)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    walk = (sp.diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ graph).tocsr()
+    n, g = len(z), graph.tocoo()
+    degree = np.bincount(g.row, g.data, n)
+    share = 1.0 / np.where(degree > 0, degree, 1.0)
     squares = np.einsum("ij,ij->i", z, z)
     total = max(float(squares[degree > 0].sum()), 1e-300)
-    value = float(np.einsum("ij,ij->", z, walk @ z))
+    value = float(np.einsum("i,ij,ij->", share, z, graph @ z))
     # Mantel: moments of the sum of a_ij b_p(i)p(j), a and b symmetric without diagonals.
-    a = (walk + walk.T) / 2
-    a0, a1, a2 = a.sum(), a.multiply(a).sum(), (np.asarray(a.sum(axis=1)) ** 2).sum()
+    a = g.data * (share[g.row] + share[g.col]) / 2
+    a0, a1, a2 = a.sum(), (a**2).sum(), (np.bincount(g.row, a, n) ** 2).sum()
     gram = z.T @ z
     b0, b1, b2 = -squares.sum(), (gram * gram).sum() - (squares**2).sum(), (squares**2).sum()
     pairs, triples, quadruples = n * (n - 1), n * (n - 1) * (n - 2), n * (n - 1) * (n - 2) * (n - 3)
