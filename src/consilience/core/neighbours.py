@@ -153,6 +153,8 @@ class _Structured(_Dense):
             if self._structure is None:
                 self._structure = self._build()
             run_blocks(one, len(asked), block_rows=1024)
+        if asked is self.rows:
+            self._structure = None  # it is as large as the rows, and new ones may never come
         few = np.flatnonzero(np.isinf(found.squared_distances[:, -1]))  # too few candidates
         if len(few):
             found.indices[few], found.squared_distances[few] = super().nearest(
@@ -187,8 +189,7 @@ class _Cells(_Structured):
 
         rows = self._single(self.rows)
         n, n_columns = rows.shape
-        self._centres = faiss.IndexFlatL2(n_columns)  # kept here, for the cells only refer to it
-        cells = faiss.IndexIVFFlat(self._centres, n_columns, max(1, n // _CELL_ROWS))
+        cells = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_columns), n_columns, max(1, n // _CELL_ROWS))
         cells.cp.seed = self._seed % 2**31
         cells.cp.niter, cells.cp.max_points_per_centroid = 10, 64
         cells.train(rows)

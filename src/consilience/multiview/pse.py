@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
@@ -244,8 +244,10 @@ class View(NamedTuple):
 
 def lifted(view: View, n: int) -> sp.csr_array:
     """The graph of a view between all instances."""
-    g = view.graph.tocoo()
-    return sp.csr_array((g.data, (view.rows[g.row], view.rows[g.col])), shape=(n, n))
+    g, ends = view.graph, np.zeros(n + 1, dtype=view.graph.indptr.dtype)
+    ends[view.rows + 1] = np.diff(g.indptr)
+    columns = view.rows.astype(g.indices.dtype)[g.indices]
+    return sp.csr_array((g.data, columns, np.cumsum(ends, dtype=ends.dtype)), shape=(n, n))
 
 
 def fill_in(views: Sequence[View], weights: np.ndarray, n: int) -> list[np.ndarray]:
@@ -458,7 +460,7 @@ def embed_view(x: Matrix, present: np.ndarray, kind: Kind, c: int) -> View | Non
 
 
 def pse(
-    arrays: Sequence[Matrix],
+    arrays: Iterable[Matrix],
     observed: np.ndarray,
     kinds: Sequence[Kind],
     n_clusters: int,
@@ -483,7 +485,7 @@ def pse(
     found = [embed_view(x, observed[:, v], kinds[v], c) for v, x in enumerate(arrays)]
     used = [v for v, view in enumerate(found) if view is not None]
     views = [view for view in found if view is not None]
-    every = Weights(np.zeros(len(arrays)), *np.full((2, len(arrays)), np.nan))
+    every = Weights(np.zeros(observed.shape[1]), *np.full((2, observed.shape[1]), np.nan))
     y, directions = np.zeros((n, 1)), np.ones(1)
     if views:
         weights = weigh(views, n, n_clusters, None if view_weights is None else view_weights[used])
@@ -734,7 +736,7 @@ class PSE(ViewMethod):
         self._n_empty = views.observed.sum(axis=0) - present.sum(axis=0)
         instances, order = canonical_order(arrays, present)
         result = pse(
-            [arrays[v][instances] for v in order],
+            (arrays[v][instances] for v in order),
             present[np.ix_(instances, order)],
             [kinds[v] for v in order],
             self.n_clusters,
