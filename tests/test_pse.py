@@ -310,6 +310,17 @@ class TestWeakViews:
         assert (model.view_relations_ > 0.2).all()
         assert np.isnan(model.view_reproducibility_).all()
 
+    def test_a_view_that_supports_the_clusters_much_less_is_named(self):
+        rng = np.random.default_rng(0)
+        truth = np.arange(150) % 3
+        good = rng.normal(5 * rng.normal(size=(3, 4))[truth])
+        poor = rng.normal(0.4 * rng.normal(size=(3, 4))[truth])
+        with pytest.warns(UserWarning, match=r"view 'poor' supports the clusters much less than view 'good'"):
+            model = PSE(3, random_state=0).fit({"good": good, "poor": poor})
+        assert_array_equal(model.view_weights_, 1.0)
+        assert model.view_agreement_[1] < 0.5 * model.view_agreement_[0]
+        assert len(model.findings_) == 1
+
     def test_too_few_common_rows_say_nothing(self):
         rng = np.random.default_rng(0)
         views = [rng.normal(size=(60, 3)), rng.normal(size=(60, 3))]

@@ -54,6 +54,8 @@ _LEAST_WEIGHT = 0.1
 _SPLITS, _SPLIT_STARTS, _SPLIT_ROWS, _SPLIT_COLUMNS = 3, 3, 4000, 512
 # A view whose neighbours share a cluster hardly more often than chance, which the user is told too.
 SILENT = 0.05
+# The same of one that supports the clusters less than this much of what the best view does.
+UNEQUAL = 0.5
 
 
 # --- 1. reading a view --------------------------------------------------------------------------------------
@@ -818,7 +820,7 @@ class PSE(ViewMethod):
             *_uninformed(self.informed_),
             *_unused(self.view_readings_),
             *_unrelated(views.names, result.weights),
-            *_silent(views.names, self.view_agreement_, result.weights),
+            *_weak(views.names, self.view_agreement_, result.weights),
         ]
         for found in self.findings_:
             warn(found.text, DoubtfulWarning, hint=found.hint)
@@ -923,11 +925,21 @@ def _unrelated(names: tuple[str, ...], found: Weights) -> list[Finding]:
     return out
 
 
-def _silent(names: tuple[str, ...], agreement: np.ndarray, found: Weights) -> list[Finding]:
-    return [
-        Finding(
-            f"view {names[v]!r} says next to nothing about the clusters (agreement {agreement[v]:.2f}).",
-            hint="compare with an answer without it, or set its view_weights to 0.",
-        )
-        for v in np.flatnonzero((agreement < SILENT) & (found.weight > 0) & ~found.unrelated)
-    ]
+def _weak(names: tuple[str, ...], agreement: np.ndarray, found: Weights) -> list[Finding]:
+    """Views that say little about the clusters, by themselves or beside the one that says most."""
+    counts = (found.weight > 0) & ~found.unrelated & ~np.isnan(agreement)
+    if not counts.any():
+        return []
+    best = int(np.argmax(np.where(counts, agreement, -np.inf)))
+    out = []
+    for v in np.flatnonzero(counts & (agreement < max(SILENT, UNEQUAL * agreement[best]))):
+        if agreement[v] < SILENT:
+            said = f"says next to nothing about the clusters (agreement {agreement[v]:.2f})."
+        else:
+            said = (
+                f"supports the clusters much less than view {names[best]!r} (agreement {agreement[v]:.2f}, "
+                f"that {agreement[best]:.2f}), and counts {found.weight[v]:.2f}."
+            )
+        hint = "compare with an answer without it, or lower its view_weights."
+        out.append(Finding(f"view {names[v]!r} {said}", hint=hint))
+    return out
