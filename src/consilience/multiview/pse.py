@@ -586,11 +586,11 @@ def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clu
 
 def _found_alone(result: PSEResult, labels: np.ndarray, n_clusters: int) -> float:
     """The share of rows that clusters of a view alone, matched with all, put where they are."""
-    rng = np.random.RandomState(0)  # of its own: what it draws changes no other answer
     right = total = 0.0
     for view in result.views:
         if view is None:
             continue
+        rng = np.random.RandomState(0)  # for each view alone: another order of views changes nothing
         found = quick_clusters(view.embedding, n_clusters, rng, n_init=3)
         known = labels[view.rows] >= 0
         right += known.sum() * matched_accuracy_score(labels[view.rows][known], found[known])
