@@ -404,9 +404,7 @@ class TestConfidence:
             d = ((centers - row) ** 2).sum(axis=1)
             other = np.delete(d, c).min()
             margins.append((other - d[c]) / (other + d[c]))
-        level = np.log(model.confidence_ / (1 - model.confidence_)) - 2 * (
-            np.array(margins) - np.mean(margins)
-        )
+        level = np.log(model.confidence_ / (1 - model.confidence_)) - (np.array(margins) - np.mean(margins))
         assert_allclose(level, level[0], atol=1e-4)  # k-means stops where its centres hardly move
         x = np.hstack(pse.fill_in(model._result.views, np.ones(3), len(y)))
         values = np.sort(np.linalg.eigvalsh(x.T @ x))[::-1]

@@ -549,7 +549,7 @@ def support_of_clusters(view: View, labels: np.ndarray, n_clusters: int) -> np.n
 def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clusters: int) -> np.ndarray:
     r"""The chance that an instance is in the right cluster, as far as its place can tell.
 
-    .. math:: logit \, p_i = 5.5 \bar m + 0.6 \, logit \, a + 2.8 b - 3.1 l - 2.85 + 2 (m_i - \bar m)
+    .. math:: logit \, p_i = 5.5 \bar m + 0.6 \, logit \, a + 2.8 b - 3.1 l - 2.85 + (m_i - \bar m)
 
     is what held on sets of known classes: first how well instances are placed on the whole, then how far one
     is from the border of its cluster. Zero for an instance of which nothing is known.
@@ -580,7 +580,7 @@ def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clu
         - 3.1 * result.directions[:n_clusters].sum()
         - 2.85
     )
-    out[some] = 1.0 / (1.0 + np.exp(-(level + 2.0 * (margin - margin.mean()))))
+    out[some] = 1.0 / (1.0 + np.exp(-(level + margin - margin.mean())))
     return out
 
 
