@@ -45,7 +45,7 @@ def readme() -> str:
             f"{_linked(m for m in some if m not in tried)}; experimental: {_linked(tried)}",
         ),
         ("one table of features", _linked(methods(FEATURES))),
-        ("several tables of features, rows absent", f"[`fuse_views`](docs/fuse.md); {_linked(views)}"),
+        ("several tables of features, rows absent", f"[`fuse_views`](docs/guide/views.md); {_linked(views)}"),
         (
             "more than fits in memory",
             "[`consilience.dask`](docs/dask.md): the same classes over Dask collections and Parquet folders",

@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from consilience import PSE, check_views
+from consilience.metrics import matched_accuracy_score
 from consilience.multiview import pse
 from tests.oracles.pse import plain_explained, plain_graph, plain_looks, plain_pse
 
@@ -119,6 +120,7 @@ class TestLaws:
         assert_array_equal(other.labels_, model.labels_[order])
         assert_array_equal(other.embedding_, model.embedding_[order])
         assert_array_equal(other.view_agreement_, model.view_agreement_[[2, 0, 1]])
+        assert_allclose(other.confidence_, model.confidence_[order], rtol=1e-12)
 
     @pytest.mark.parametrize("seed", range(4))
     def test_dense_with_nan_is_sparse_with_a_mask(self, seed):
@@ -310,6 +312,17 @@ class TestWeakViews:
         assert (model.view_relations_ > 0.2).all()
         assert np.isnan(model.view_reproducibility_).all()
 
+    def test_a_view_that_supports_the_clusters_much_less_is_named(self):
+        rng = np.random.default_rng(0)
+        truth = np.arange(150) % 3
+        good = rng.normal(5 * rng.normal(size=(3, 4))[truth])
+        poor = rng.normal(0.4 * rng.normal(size=(3, 4))[truth])
+        with pytest.warns(UserWarning, match=r"view 'poor' supports the clusters much less than view 'good'"):
+            model = PSE(3, random_state=0).fit({"good": good, "poor": poor})
+        assert_array_equal(model.view_weights_, 1.0)
+        assert model.view_agreement_[1] < 0.5 * model.view_agreement_[0]
+        assert len(model.findings_) == 1
+
     def test_too_few_common_rows_say_nothing(self):
         rng = np.random.default_rng(0)
         views = [rng.normal(size=(60, 3)), rng.normal(size=(60, 3))]
@@ -377,6 +390,52 @@ class TestPredict:
         assert_array_equal(sparse, model.predict({"words": views["words"][new]}))
         again = pickle.loads(pickle.dumps(model))
         assert_array_equal(again.predict({"words": views["words"][new]}), sparse)
+
+
+class TestConfidence:
+    def test_by_hand(self):
+        """The formula, with its numbers counted one by one."""
+        _, views, observed = noisy()
+        model = PSE(4, random_state=0).fit(views, mask=observed)
+        y, z = model.embedding_, model.labels_
+        centers = np.array([y[z == c].mean(axis=0) for c in range(4)])
+        margins = []
+        for row, c in zip(y, z, strict=True):
+            d = ((centers - row) ** 2).sum(axis=1)
+            other = np.delete(d, c).min()
+            margins.append((other - d[c]) / (other + d[c]))
+        level = np.log(model.confidence_ / (1 - model.confidence_)) - (np.array(margins) - np.mean(margins))
+        assert_allclose(level, level[0], atol=1e-4)  # k-means stops where its centres hardly move
+        x = np.hstack(pse.fill_in(model._result.views, np.ones(3), len(y)))
+        values = np.sort(np.linalg.eigvalsh(x.T @ x))[::-1]
+        shares = np.bincount(z) / len(z)
+        even = np.prod(shares**-shares) / 4
+        known = 5.5 * np.mean(margins) + 2.8 * even - 3.1 * values[:4].sum() / values.sum() - 2.85
+        alone = 1 / (1 + np.exp(-(level[0] - known) / 0.6))
+        share = np.mean([matched(z[view.rows], view.embedding) for view in model._result.views])
+        assert alone == pytest.approx(share, abs=0.1)
+
+    def test_clear_clusters_are_sure_and_noise_is_not(self):
+        rng = np.random.default_rng(0)
+        truth = np.arange(200) % 4
+        clear = [rng.normal(8 * rng.normal(size=(4, 5))[truth]) for _ in range(3)]
+        noise = [x + 0.3 * rng.normal(size=x.shape) for x in [rng.normal(size=(200, 5))] * 3]
+        assert PSE(4, random_state=0).fit(clear).confidence_.mean() > 0.95
+        assert PSE(4, random_state=0).fit(noise).confidence_.mean() < 0.65
+
+    def test_another_fit_has_another_confidence(self):
+        _, views, observed = noisy()
+        model = PSE(4, random_state=0).fit(views, mask=observed)
+        first = model.confidence_
+        assert len(model.fit({"v0": views["v0"][:50]}).confidence_) == 50 != len(first)
+
+    def test_one_cluster(self):
+        assert_array_equal(PSE(1).fit(noisy()[1]).confidence_, 1.0)
+
+
+def matched(labels, embedding):
+    found = KMeans(4, n_init=10, random_state=0).fit_predict(embedding)
+    return matched_accuracy_score(labels, found)
 
 
 def test_tiny_tables():

@@ -53,6 +53,8 @@ _LEAST_WEIGHT = 0.1
 _SPLITS, _SPLIT_STARTS, _SPLIT_ROWS, _SPLIT_COLUMNS = 3, 3, 4000, 512
 # A view whose neighbours share a cluster hardly more often than chance, which the user is told too.
 SILENT = 0.05
+# The same of one that supports the clusters less than this much of what the best view does.
+UNEQUAL = 0.5
 
 
 # --- 1. reading a view --------------------------------------------------------------------------------------
@@ -548,7 +550,7 @@ def support_of_clusters(view: View, labels: np.ndarray, n_clusters: int) -> np.n
 def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clusters: int) -> np.ndarray:
     r"""The chance that an instance is in the right cluster, as far as its place can tell.
 
-    .. math:: logit \, p_i = 5.5 \bar m + 0.6 \, logit \, a + 2.8 b - 3.1 l - 2.85 + 2 (m_i - \bar m)
+    .. math:: logit \, p_i = 5.5 \bar m + 0.6 \, logit \, a + 2.8 b - 3.1 l - 2.85 + (m_i - \bar m)
 
     is what held on sets of known classes: first how well instances are placed on the whole, then how far one
     is from the border of its cluster. Zero for an instance of which nothing is known.
@@ -579,17 +581,17 @@ def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clu
         - 3.1 * result.directions[:n_clusters].sum()
         - 2.85
     )
-    out[some] = 1.0 / (1.0 + np.exp(-(level + 2.0 * (margin - margin.mean()))))
+    out[some] = 1.0 / (1.0 + np.exp(-(level + margin - margin.mean())))
     return out
 
 
 def _found_alone(result: PSEResult, labels: np.ndarray, n_clusters: int) -> float:
     """The share of rows that clusters of a view alone, matched with all, put where they are."""
-    rng = np.random.RandomState(0)  # of its own: what it draws changes no other answer
     right = total = 0.0
     for view in result.views:
         if view is None:
             continue
+        rng = np.random.RandomState(0)  # for each view alone: another order of views changes nothing
         found = quick_clusters(view.embedding, n_clusters, rng, n_init=3)
         known = labels[view.rows] >= 0
         right += known.sum() * matched_accuracy_score(labels[view.rows][known], found[known])
@@ -819,7 +821,7 @@ class PSE(ViewMethod):
             *_uninformed(self.informed_),
             *_unused(self.view_readings_),
             *_unrelated(views.names, result.weights),
-            *_silent(views.names, self.view_agreement_, result.weights),
+            *_weak(views.names, self.view_agreement_, result.weights),
         ]
         for found in self.findings_:
             warn(found.text, DoubtfulWarning, hint=found.hint)
@@ -921,11 +923,21 @@ def _unrelated(names: tuple[str, ...], found: Weights) -> list[Finding]:
     return out
 
 
-def _silent(names: tuple[str, ...], agreement: np.ndarray, found: Weights) -> list[Finding]:
-    return [
-        Finding(
-            f"view {names[v]!r} says next to nothing about the clusters (agreement {agreement[v]:.2f}).",
-            hint="compare with an answer without it, or set its view_weights to 0.",
-        )
-        for v in np.flatnonzero((agreement < SILENT) & (found.weight > 0) & ~found.unrelated)
-    ]
+def _weak(names: tuple[str, ...], agreement: np.ndarray, found: Weights) -> list[Finding]:
+    """Views that say little about the clusters, by themselves or beside the one that says most."""
+    counts = (found.weight > 0) & ~found.unrelated & ~np.isnan(agreement)
+    if not counts.any():
+        return []
+    best = int(np.argmax(np.where(counts, agreement, -np.inf)))
+    out = []
+    for v in np.flatnonzero(counts & (agreement < max(SILENT, UNEQUAL * agreement[best]))):
+        if agreement[v] < SILENT:
+            said = f"says next to nothing about the clusters (agreement {agreement[v]:.2f})."
+        else:
+            said = (
+                f"supports the clusters much less than view {names[best]!r} (agreement {agreement[v]:.2f}, "
+                f"that {agreement[best]:.2f}), and counts {found.weight[v]:.2f}."
+            )
+        hint = "compare with an answer without it, or lower its view_weights."
+        out.append(Finding(f"view {names[v]!r} {said}", hint=hint))
+    return out
