@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
@@ -246,8 +246,10 @@ class View(NamedTuple):
 
 def lifted(view: View, n: int) -> sp.csr_array:
     """The graph of a view between all instances."""
-    g = view.graph.tocoo()
-    return sp.csr_array((g.data, (view.rows[g.row], view.rows[g.col])), shape=(n, n))
+    g, ends = view.graph, np.zeros(n + 1, dtype=view.graph.indptr.dtype)
+    ends[view.rows + 1] = np.diff(g.indptr)
+    columns = view.rows.astype(g.indices.dtype)[g.indices]
+    return sp.csr_array((g.data, columns, np.cumsum(ends, dtype=ends.dtype)), shape=(n, n))
 
 
 def fill_in(views: Sequence[View], weights: np.ndarray, n: int) -> list[np.ndarray]:
@@ -329,15 +331,15 @@ def relations(views: Sequence[View], n: int) -> np.ndarray:
 
 def _explained(graph: sp.csr_array, z: np.ndarray) -> tuple[float, float, float]:
     """The share of the variance that neighbours explain; its mean and deviation over permutations of rows."""
-    n = len(z)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    walk = (sp.diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ graph).tocsr()
+    n, g = len(z), graph.tocoo()
+    degree = np.bincount(g.row, g.data, n)
+    share = 1.0 / np.where(degree > 0, degree, 1.0)
     squares = np.einsum("ij,ij->i", z, z)
     total = max(float(squares[degree > 0].sum()), 1e-300)
-    value = float(np.einsum("ij,ij->", z, walk @ z))
+    value = float(np.einsum("i,ij,ij->", share, z, graph @ z))
     # Mantel: moments of the sum of a_ij b_p(i)p(j), a and b symmetric without diagonals.
-    a = (walk + walk.T) / 2
-    a0, a1, a2 = a.sum(), a.multiply(a).sum(), (np.asarray(a.sum(axis=1)) ** 2).sum()
+    a = g.data * (share[g.row] + share[g.col]) / 2
+    a0, a1, a2 = a.sum(), (a**2).sum(), (np.bincount(g.row, a, n) ** 2).sum()
     gram = z.T @ z
     b0, b1, b2 = -squares.sum(), (gram * gram).sum() - (squares**2).sum(), (squares**2).sum()
     pairs, triples, quadruples = n * (n - 1), n * (n - 1) * (n - 2), n * (n - 1) * (n - 2) * (n - 3)
@@ -460,7 +462,7 @@ def embed_view(x: Matrix, present: np.ndarray, kind: Kind, c: int) -> View | Non
 
 
 def pse(
-    arrays: Sequence[Matrix],
+    arrays: Iterable[Matrix],
     observed: np.ndarray,
     kinds: Sequence[Kind],
     n_clusters: int,
@@ -485,7 +487,7 @@ def pse(
     found = [embed_view(x, observed[:, v], kinds[v], c) for v, x in enumerate(arrays)]
     used = [v for v, view in enumerate(found) if view is not None]
     views = [view for view in found if view is not None]
-    every = Weights(np.zeros(len(arrays)), *np.full((2, len(arrays)), np.nan))
+    every = Weights(np.zeros(observed.shape[1]), *np.full((2, observed.shape[1]), np.nan))
     y, directions = np.zeros((n, 1)), np.ones(1)
     if views:
         weights = weigh(views, n, n_clusters, None if view_weights is None else view_weights[used])
@@ -736,7 +738,7 @@ class PSE(ViewMethod):
         self._n_empty = views.observed.sum(axis=0) - present.sum(axis=0)
         instances, order = canonical_order(arrays, present)
         result = pse(
-            [arrays[v][instances] for v in order],
+            (arrays[v][instances] for v in order),
             present[np.ix_(instances, order)],
             [kinds[v] for v in order],
             self.n_clusters,
