@@ -26,7 +26,7 @@ from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 
 KS = (1, 2, 3, 4, 6, 9)
-# Of which `benchmarks.calibration` makes its ensembles.
+# Of which `benchmarks.quality_confidence` makes its ensembles.
 POOLS = (
     "ECCMS_Ecoli", "LWEA_Caltech20", "LWEA_LS", "LWEA_ODR", "LWEA_SPF", "LWEA_Semeion", "LWEA_USPS",
     "LWEA_VS", "Zhou_Lung", "Zhou_GLIOMA", "RCE_Yale", "PCE_pixraw10P_miss10", "PCE_pixraw10P_miss30",

@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.calibration import calibration_error, right
+from benchmarks.quality_confidence import calibration_error, right
 from benchmarks.quality_pce import show
 from consilience import datasets, fuse_views
 from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
