@@ -17,7 +17,7 @@ help:
 	@echo "make demo         set up and run the main job on built-in data"
 	@echo "make test         set up and run all tests"
 	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
-	@echo "make fuzz         draw tables and damaged files for an hour; EXAMPLES=500 SEED=1 for fewer, or again"
+	@echo "make fuzz         draw tables, damaged files and faults for an hour; EXAMPLES=500 SEED=1 for fewer, or again"
 	@echo "make lint         ruff, mypy and the import contracts"
 	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
 	@echo "make lists        write the lists of methods in README and docs from what the methods say"
