@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from importlib import import_module
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -259,7 +260,7 @@ class TestWhy:
 class TestList:
     def test_few_instances_are_all_there_least_sure_first(self, fusion, summary):
         listed = summary["results"][0]["instances"]
-        assert sorted(sum(all_ids(listed), [])) == list(range(300))
+        assert sorted(chain(*all_ids(listed))) == list(range(300))
         assert listed["alike"] == [len(ids) for ids in all_ids(listed)]
         assert listed["confidence"] == sorted(listed["confidence"])
         assert not any(listed["sampled"])
@@ -283,8 +284,8 @@ class TestList:
         fusion = given(np.repeat([0, 1, 0], sizes), base)
         listed = summarize(fusion, listed=80)["results"][0]["instances"]
         assert listed["alike"] == [100, 300, 400] or listed["alike"] == [100, 400, 300]
-        assert sorted(sum(all_ids(listed), [])) == list(range(800))
-        assert set(sum(all_ids(listed)[:1], [])) == set(range(700, 800))
+        assert sorted(chain(*all_ids(listed))) == list(range(800))
+        assert set(all_ids(listed)[0]) == set(range(700, 800))
         listed = summarize(fusion, listed=50)["results"][0]["instances"]
         assert [len(ids) for ids in all_ids(listed)] == [100, 200, 200]  # of 500, as many of each as fit
         assert sorted(listed["alike"]) == sorted(sizes)
@@ -312,7 +313,7 @@ class TestList:
     def test_2800_customers_are_all_there(self):
         truth, base = planted(2800, 12, 5, noise=0.3, missing=0.2, seed=0)
         listed = summarize(given(truth, base))["results"][0]["instances"]
-        assert sorted(sum(all_ids(listed), [])) == list(range(2800))
+        assert sorted(chain(*all_ids(listed))) == list(range(2800))
 
     def test_more_than_five_results_share_the_rows(self):
         fusions = [noisy(n=3000)] * 10
@@ -332,7 +333,7 @@ class TestList:
     def test_any_id_is_a_number_or_a_text(self, ids, expected):
         table = Partitions.of([[0, 0], [0, 0], [1, 1]], index=list(ids))
         summary = summarize(given([0, 0, 1], table))
-        found = dict(enumerate(sum(all_ids(summary["results"][0]["instances"]), [])))
+        found = dict(enumerate(chain(*all_ids(summary["results"][0]["instances"]))))
         assert json.loads(json.dumps(summary)) == summary
         if expected is not None:
             assert sorted(map(str, found.values())) == sorted(map(str, expected))
@@ -343,7 +344,7 @@ class TestList:
         frame = pd.DataFrame({"a": [0, 0, 1], "b": [0, 0, 1]}, index=pd.Index([5, 6, 7], name="customer"))
         summary = summarize(fuse(frame, 2, method="DAL"))
         assert summary["tables"][0]["id_name"] == "customer"
-        assert sorted(sum(all_ids(summary["results"][0]["instances"]), [])) == [5, 6, 7]
+        assert sorted(chain(*all_ids(summary["results"][0]["instances"]))) == [5, 6, 7]
 
 
 class TestResults:
@@ -764,7 +765,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
 
 def labelled(n=240, seed=3, **settings):
     """Three sources with labels in words, of people with ids."""
-    truth, base = planted(n, 4, 3, noise=0.25, missing=0.25, seed=seed)
+    _, base = planted(n, 4, 3, noise=0.25, missing=0.25, seed=seed)
     names = np.array(["red", "green", "blue", None], dtype=object)
     frame = pd.DataFrame(names[base], index=[f"p{i}" for i in range(n)], columns=list("abcd"))
     frame = frame[frame.notna().any(axis=1)]
@@ -866,7 +867,7 @@ class TestLiving:
         assert any(named in why for why in result["instances"]["why"])
         page = render(summary)
         assert "What each cluster is" in page
-        assert f"0 <bdi title=\"{fusion.names[0]}\">{fusion.names[0]}</bdi>" in page
+        assert f'0 <bdi title="{fusion.names[0]}">{fusion.names[0]}</bdi>' in page
         assert summarize(labelled()[0])["results"][0]["names"] is None
 
     def test_changes(self):
@@ -886,7 +887,9 @@ class TestLiving:
             assert line["kept"] == (before & now).sum()
             assert (line["left"], line["joined"]) == ((before & ~now).sum(), (~before & now).sum())
             assert (line["new"], line["now"]) == (0, now.sum())
-        assert {line["cluster"] for line in told["clusters"] if line["what"] == "new"} == set(changes.appeared)
+        assert {line["cluster"] for line in told["clusters"] if line["what"] == "new"} == set(
+            changes.appeared
+        )
         assert sum(n for _, _, n in told["flows"]) == len(april.labels)
         page = render(summarize(april))
         assert ">What changed</h2>" in page

@@ -89,7 +89,9 @@ class Changes(Tabulated):
             f"({self.n_moved / max(self.n_common, 1):.0%})."
         ]
         said += [f"Cluster {listed([old])} was split into {listed(new)}." for old, new in self.split.items()]
-        said += [f"Clusters {listed(old)} were merged into {listed([new])}." for new, old in self.merged.items()]
+        said += [
+            f"Clusters {listed(old)} were merged into {listed([new])}." for new, old in self.merged.items()
+        ]
         said += [f"Cluster {listed([c])} is new." for c in self.appeared]
         said += [f"Cluster {listed([c])} is gone." for c in self.vanished]
         if not (self.split or self.merged or self.appeared or self.vanished):

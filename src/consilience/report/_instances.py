@@ -38,13 +38,11 @@ class _Lines(NamedTuple):
 
     first: np.ndarray  # position of the first instance
     members: list[np.ndarray]  # positions of those whose ids are listed, the first among them
-    count: np.ndarray  # instances
+    n_instances: np.ndarray
     sampled: np.ndarray  # whether it is there as a sample only
 
 
-def list_instances(
-    fusion: Fusion, rows: JointRows, listed: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def list_instances(fusion: Fusion, rows: JointRows, listed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Columns of the table of instances, and what explains its first lines, as plain lists.
 
     Everything about an instance follows from its base labels and its consensus label, so it is worked out
@@ -75,7 +73,7 @@ def list_instances(
         "confidence": to_plain(found.confidence[place].round(4)),
         "margin": to_plain(found.margin[place].round(4)),
         "coverage": to_plain(found.coverage[place].round(4)),
-        "alike": chosen.count.tolist(),
+        "alike": chosen.n_instances.tolist(),
         "sampled": chosen.sampled.tolist(),
         "votes": votes.tolist() if few else None,
         "why": why,
@@ -171,7 +169,7 @@ def _choose(fusion: Fusion, rows: JointRows, listed: int) -> _Lines:
 
 
 def _line_of_each(rows: JointRows, confidence: np.ndarray) -> tuple[np.ndarray, int]:
-    """The line of every instance: its distinct row, split where the confidence differs, as of views it may."""
+    """The line of every instance: its distinct row, split where confidence differs, as of views it may."""
     per_row = np.empty(len(rows.codes))
     per_row[rows.inverse] = confidence
     if np.array_equal(per_row[rows.inverse], confidence):

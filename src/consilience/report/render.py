@@ -102,9 +102,7 @@ _FORM: dict[str, Any] = {
             "clusters": [
                 {
                     "size": int,
-                    "typical": [
-                        {"base": str, "label": _ID, "count": int, "share": _NUMBER, "lift": _NUMBER}
-                    ],
+                    "typical": [{"base": str, "label": _ID, "count": int, "share": _NUMBER, "lift": _NUMBER}],
                     "confidence": _NUMBER,
                     "unsure": _NUMBER,
                     "coverage": _NUMBER,
