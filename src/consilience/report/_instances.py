@@ -28,7 +28,7 @@ _NAMED = 3
 _EXACT_INTEGER = 2**53
 # What explanations may take: labels that are kept, rows that are placed to see what would turn them, and
 # labels that are compared to find those alike. The least sure lines are explained first.
-_MOST_LABELS, _MOST_CHANGES, _MOST_COMPARED = 150_000, 300_000, 10**9
+_MOST_LABELS, _MOST_CHANGES, _MOST_COMPARED = 100_000, 300_000, 3 * 10**8
 # A share of a base cluster below this is not written.
 _LEAST_SHARE = 0.005
 

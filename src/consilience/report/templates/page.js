@@ -167,14 +167,14 @@ function idCell(i, id, row) {
   const many = count > 1 ? [" ", el("small", {}, `× ${whole(count)}`)] : [];
   if (i >= result().explained.said.length && count === 1)
     return el("th", { scope: "row", class: "name" }, text);
-  const button = el("button", { type: "button", class: "open", "aria-expanded": "false" }, text, ...many);
+  const button = el("button", { type: "button", class: "open", "aria-expanded": "false" }, text);
   button.addEventListener("click", () => {
     const open = button.getAttribute("aria-expanded") === "false";
     button.setAttribute("aria-expanded", open);
     if (open) row.after(detailRow(i));
     else row.nextElementSibling.remove();
   });
-  return el("th", { scope: "row", class: "name" }, button);
+  return el("th", { scope: "row", class: "name" }, button, ...many);
 }
 
 // ---- why an instance is where it is
