@@ -662,5 +662,10 @@ def test_the_commands_in_the_documentation_run(here):
         "groups.csv",
         "compared.html",
         "partial.csv",
+        "march.consilience",
+        "placed.csv",
+        "cleo.json",
+        "april.consilience",
+        "april.html",
     }
     assert made <= set(os.listdir())

@@ -155,3 +155,126 @@ def test_views_are_saved_followed_and_placed(tmp_path, monkeypatch, capfd):
     assert [row["id"] for row in found] == ids[:20]
     where = dict(zip(saved.index, saved.labels.tolist(), strict=True))
     assert [int(row["label"]) for row in found] == [where[i] for i in ids[:20]]
+
+
+def test_explanations_in_json_name_their_parts(march, capfd):
+    _, saved = march
+    assert run(["explain", "march.consilience", "i7", "--json"]) == 0
+    found, told = json.loads(capfd.readouterr().out), saved.explain("i7")
+    assert found["sentences"] == list(told.sentences)
+    assert [said["source"] for said in found["said"]] == list("abcde")
+    assert [one["n_agreeing"] for one in found["alike"]] == [one.n_agreeing for one in told.alike]
+    assert [set(turn) for turn in found["turns"]] == [{"source", "instead", "label"}] * len(told.turns)
+
+
+def facts_of(saved):
+    return pd.DataFrame(
+        {
+            "id": saved.index.astype(object),
+            "age": 20 + 10 * saved.labels,
+            "city": np.array(["Rome", "Bonn", ""])[saved.labels],
+        }
+    )
+
+
+def test_names_title_and_profile_reach_every_output(march, capfd):
+    _, saved = march
+    facts_of(saved).sample(frac=1.0, random_state=0).to_csv("facts.csv", index=False)
+    command = ["fuse", "march.csv", "--id", "id", "-k", "3", "--name-after", "a", "--profile", "facts.csv"]
+    written = ["--title", "Spring", "--report", "page.html", "--save", "named.consilience"]
+    assert run([*command, *written, "-o", "out.csv", "--json"]) == 0
+    out, err = capfd.readouterr()
+    summary = json.loads(out)
+    again = consilience.load("named.consilience")
+    assert set(again.names) == {"red", "green", "blue"}
+    assert summary["title"] == "Spring"
+    assert summary["results"][0]["names"] == list(again.names)
+    first = summary["results"][0]["profile"]["columns"][0]
+    assert (first["name"], first["clusters"][1]["mean"]) == ("age", 30.0)
+    assert "2 columns of" in err
+    assert "corrected for all columns" in err
+    page = Path("page.html").read_text()
+    assert "<title>Spring</title>" in page
+    assert "What else distinguishes the clusters" in page
+    for row in rows(Path("out.csv").read_text()):
+        assert row["name"] == again.names[int(row["label"])]
+    assert run(["predict", "named.consilience", "march.csv", "--id", "id"]) == 0
+    placed = rows(capfd.readouterr().out)
+    assert all(row["name"] == again.names[int(row["label"])] for row in placed)
+
+
+def test_ids_of_a_profile_may_be_numbers(march, capfd):
+    frame, saved = march
+    frame["id"] = np.arange(len(frame)) + 1000
+    facts = facts_of(saved)
+    facts["id"] = frame["id"].to_numpy()
+    frame.to_csv("numbers.csv", index=False)
+    frame.astype({"e": "float"}).to_parquet("numbers.parquet")
+    facts.to_csv("facts.csv", index=False)
+    facts.to_parquet("facts.parquet")
+    for table in ("numbers.csv", "numbers.parquet"):
+        for other in ("facts.csv", "facts.parquet"):
+            assert run(["fuse", table, "--id", "id", "-k", "3", "--profile", other, "--json", "-q"]) == 0
+            told = json.loads(capfd.readouterr().out)["results"][0]["profile"]
+            assert told["warnings"] == []
+            assert told["columns"][0]["missing"] == 0.0
+
+
+def test_weights_are_those_of_python(march, capfd):
+    frame, _ = march
+    command = ["fuse", "march.csv", "--id", "id", "-k", "3", "-m", "DAL", "--weights", "a=3, b=0"]
+    assert run(command) == 0
+    labels = [int(row["label"]) for row in rows(capfd.readouterr().out)]
+    table = Partitions.of(frame.set_index("id").astype(object))
+    weighted = consilience.fuse(table, 3, method="DAL", weights={"a": 3, "b": 0}, random_state=0)
+    assert labels == weighted.labels.tolist()
+    assert labels != consilience.fuse(table, 3, method="DAL", random_state=0).labels.tolist()
+
+
+def test_a_profile_of_views(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 20)
+    ids = pd.Index([f"p{n}" for n in range(60)], name="id")
+    pd.DataFrame(rng.normal(6 * rng.normal(size=(3, 4))[kind]), index=ids).to_csv("one.csv")
+    pd.DataFrame({"age": kind + 30.0}, index=ids).to_csv("facts.csv")
+    assert run(["cluster", "one.csv", "--id", "id", "-k", "3", "--profile", "facts.csv", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["results"][0]["profile"]["columns"][0]["name"] == "age"
+    assert "1 column of 60 instances" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--title", "x"], "--title is the heading of a page. Hint: also give --report"),
+        (["--name-after", "aa"], "no base clustering with labels is called 'aa'. Hint: did you mean 'a'"),
+        (["--weights", "a"], "--weights 'a' is no name and number. Hint: as in"),
+        (["--weights", "a=2,=3"], "--weights '=3' is no name and number. Hint: as in"),
+        (["--weights", "a=much"], "--weights 'a=much' is no name and number. Hint: as in"),
+        (["--weights", "aa=2"], "unknown base clustering 'aa' in weights. Hint: did you mean 'a'"),
+        (["--weights", "a=-1"], "the weight of 'a' must be a number from 0. Got -1.0. Hint"),
+        (["--profile", "nowhere.csv"], "there is no file 'nowhere.csv'. Hint"),
+        (["--profile", "other.csv"], "no id of the frame is one of the fusion"),
+        (["--profile", "empty.csv"], "empty.csv has no rows. Hint"),
+        (["--profile", "wrong.csv"], "wrong.csv has no column 'id'. Hint"),
+        (["--profile", "march.csv", "-o", "march.csv"], "'march.csv' is named twice"),
+        (["--weights", "a=2", "--engine", "blocks"], "--weights needs the whole table"),
+        (["--name-after", "a", "--engine", "blocks"], "--name-after needs the whole table"),
+    ],
+)
+def test_wrong_options_are_one_line(march, capfd, options, message):
+    Path("other.csv").write_text("id,age\nx1,3\nx2,4\n")
+    Path("empty.csv").write_text("id,age\n")
+    Path("wrong.csv").write_text("name,age\nx1,3\n")
+    assert run(["fuse", "march.csv", "--id", "id", "-k", "3", "-q", *options]) in (1, 2)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("Error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_profile_needs_ids(march, capfd):
+    assert run(["fuse", "march.csv", "-k", "3", "--columns", "a,b", "--profile", "march.csv"]) == 2
+    assert "--profile is joined by id. Hint: name the id column with --id." in capfd.readouterr().err

@@ -68,6 +68,24 @@ def test_a_page_shows_what_profile_prints(at_hand, capsys):
     assert scope["found"].most(0) == ["shop: a 100% (x2.2)", "sales: basic 100% (x2.1)"]
 
 
+def test_the_tutorial_shows_what_it_prints(at_hand, capsys):
+    page = (DOCS / "guide" / "two-months.md").read_text()
+    scope = dict(at_hand)
+    n_shown = 0
+    for block, then in re.findall(r"```python\n(.*?)```\n+(?:```text\n(.*?)```)?", page, flags=re.DOTALL):
+        exec(compile(block, "two-months.md", "exec"), scope)
+        assert capsys.readouterr().out == then
+        n_shown += bool(then)
+    assert n_shown == 6
+    april = scope["april"]
+    assert {"march.html", "april.html", "march.consilience", "april.consilience"} <= {
+        path.name for path in Path().iterdir()
+    }
+    assert consilience.load("april.consilience").names == april.names
+    shell = re.findall(r"```text\n(consilience .*?)```", page, flags=re.DOTALL)
+    assert f"explain april.consilience {scope['doubtful'].index[0]}\n" in shell[0]
+
+
 def test_the_front_page_shows_what_its_example_draws(tmp_path):
     assert "(picture.png)" in (DOCS / "index.md").read_text()
     runpy.run_path(str(ROOT / "examples" / "picture.py"))["main"](

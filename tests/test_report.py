@@ -5,10 +5,12 @@ import os
 import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from importlib import import_module
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import pytest
 
 import consilience
 from consilience import DAL, Fusion, Partitions, compare, fuse, fuse_views
+from consilience.diagnostics import profile
 from consilience.generate import base_partitions
 from consilience.report import FORMAT, render, summarize, write_report
 from consilience.report._instances import UNDECIDED, UNSEEN
@@ -39,6 +42,11 @@ def given(labels, base, **settings):
     """A result as a method would return it, without a method."""
     table = base if isinstance(base, Partitions) else Partitions.of(base, unobserved="keep")
     return Fusion(np.asarray(labels), table, "Planted", "It was given.", None, **settings)
+
+
+def all_ids(listed):
+    """Every id of the list: those of one line are together."""
+    return [[first, *others] for first, others in zip(listed["id"], listed["others"], strict=True)]
 
 
 def noisy(n=300, m=6, c=4, seed=0, missing=0.3):
@@ -181,7 +189,7 @@ class TestWhy:
     def why(self, row, label=0):
         base = [self.LEFT] * 4 + [self.RIGHT] * 4 + [row]
         listed = summarize(given([0] * 4 + [1] * 4 + [label], base))["results"][0]["instances"]
-        return listed["why"][listed["id"].index(8)]
+        return next(why for why, ids in zip(listed["why"], all_ids(listed), strict=True) if 8 in ids)
 
     @pytest.mark.parametrize(
         ("row", "sentence"),
@@ -252,7 +260,8 @@ class TestWhy:
 class TestList:
     def test_few_instances_are_all_there_least_sure_first(self, fusion, summary):
         listed = summary["results"][0]["instances"]
-        assert sorted(listed["id"]) == list(range(300))
+        assert sorted(chain(*all_ids(listed))) == list(range(300))
+        assert listed["alike"] == [len(ids) for ids in all_ids(listed)]
         assert listed["confidence"] == sorted(listed["confidence"])
         assert not any(listed["sampled"])
 
@@ -269,13 +278,42 @@ class TestList:
         sure = [c for c, sampled in zip(listed["confidence"], listed["sampled"], strict=True) if sampled]
         assert max(sure) > np.median(fusion.confidence)
 
-    def test_of_instances_that_are_alike_ten_are_shown(self):
-        base = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, -1]], [400, 300, 100], axis=0)
-        fusion = given(np.repeat([0, 1, 0], [400, 300, 100]), base)
-        listed = summarize(fusion, listed=200)["results"][0]["instances"]
-        doubtful = [i for i, sampled in zip(listed["id"], listed["sampled"], strict=True) if not sampled]
-        assert sum(i >= 700 for i in doubtful) == 10
-        assert listed["alike"][listed["id"].index(doubtful[0])] == 100
+    def test_instances_that_are_alike_share_a_line(self):
+        sizes = [400, 300, 100]
+        base = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, -1]], sizes, axis=0)
+        fusion = given(np.repeat([0, 1, 0], sizes), base)
+        listed = summarize(fusion, listed=80)["results"][0]["instances"]
+        assert listed["alike"] == [100, 300, 400] or listed["alike"] == [100, 400, 300]
+        assert sorted(chain(*all_ids(listed))) == list(range(800))
+        assert set(all_ids(listed)[0]) == set(range(700, 800))
+        listed = summarize(fusion, listed=50)["results"][0]["instances"]
+        assert [len(ids) for ids in all_ids(listed)] == [100, 200, 200]  # of 500, as many of each as fit
+        assert sorted(listed["alike"]) == sorted(sizes)
+
+    def test_instances_of_a_row_in_two_clusters_have_two_lines(self):
+        base = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, -1]], [40, 30, 10], axis=0)
+        labels = np.repeat([0, 1, 0, 1], [40, 30, 6, 4])
+        listed = summarize(given(labels, base))["results"][0]["instances"]
+        assert sorted(zip(listed["cluster"], listed["alike"], strict=True)) == [
+            (0, 6),
+            (0, 40),
+            (1, 4),
+            (1, 30),
+        ]
+
+    def test_lines_are_split_where_views_are_not_as_sure(self):
+        base = np.repeat([[0, 0], [1, 1]], [20, 20], axis=0)
+        fusion = given(np.repeat([0, 1], 20), base)
+        sure = np.r_[np.full(5, 0.5), np.full(15, 0.9), np.full(20, 0.7)]
+        vars(fusion)["diagnostics"] = replace(fusion.diagnostics, confidence=sure)
+        listed = summarize(fusion)["results"][0]["instances"]
+        assert listed["confidence"] == [0.5, 0.7, 0.9]
+        assert listed["alike"] == [5, 20, 15]
+
+    def test_2800_customers_are_all_there(self):
+        truth, base = planted(2800, 12, 5, noise=0.3, missing=0.2, seed=0)
+        listed = summarize(given(truth, base))["results"][0]["instances"]
+        assert sorted(chain(*all_ids(listed))) == list(range(2800))
 
     def test_more_than_five_results_share_the_rows(self):
         fusions = [noisy(n=3000)] * 10
@@ -295,7 +333,7 @@ class TestList:
     def test_any_id_is_a_number_or_a_text(self, ids, expected):
         table = Partitions.of([[0, 0], [0, 0], [1, 1]], index=list(ids))
         summary = summarize(given([0, 0, 1], table))
-        found = dict(enumerate(summary["results"][0]["instances"]["id"]))
+        found = dict(enumerate(chain(*all_ids(summary["results"][0]["instances"]))))
         assert json.loads(json.dumps(summary)) == summary
         if expected is not None:
             assert sorted(map(str, found.values())) == sorted(map(str, expected))
@@ -306,7 +344,7 @@ class TestList:
         frame = pd.DataFrame({"a": [0, 0, 1], "b": [0, 0, 1]}, index=pd.Index([5, 6, 7], name="customer"))
         summary = summarize(fuse(frame, 2, method="DAL"))
         assert summary["tables"][0]["id_name"] == "customer"
-        assert sorted(summary["results"][0]["instances"]["id"]) == [5, 6, 7]
+        assert sorted(chain(*all_ids(summary["results"][0]["instances"]))) == [5, 6, 7]
 
 
 class TestResults:
@@ -344,7 +382,7 @@ class TestResults:
             summarize([fusion, given(fusion.labels, table)])
 
     def test_wrong_number_of_listed_instances(self, fusion):
-        with pytest.raises(ValueError, match=r"'listed' parameter of summarize .* Hint: use 2000"):
+        with pytest.raises(ValueError, match=r"'listed' parameter of summarize .* Hint: use 3000"):
             summarize(fusion, listed=0)
 
     def test_what_the_caller_says_of_it(self, fusion):
@@ -597,7 +635,7 @@ class TestDamage:
             (("results", 0, "table"), 5, r"results\[0\].table must be the position"),
             (("results", 0, "n_clusters"), 9, r"results\[0\].clusters must be a list of 9"),
             (("results", 0, "clusters", 0, "size"), "<b>", r"clusters\[0\].size must be of type int"),
-            (("results", 0, "instances", "why"), ["x"], "instances.why must be a list of 300"),
+            (("results", 0, "instances", "why"), ["x"], "instances.why must be a list of 249"),
             (("results", 0, "instances", "cluster", 2), True, r"cluster\[2\] must be of type int"),
             (("results", 0, "instances", "votes", 0, 0), "0);", "must be of type int"),
             (("results", 0, "bases", "weight"), [1.0], "weight must be a list of 6"),
@@ -722,4 +760,172 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         exec(compile(block, "docs/report.md", "exec"), scope)
     assert sorted(os.listdir()) == ["report.html", "result.json"]
-    assert re.search(r"\b4\d\d of 1,797 shown", scope["page"])
+    assert re.search(r"\b\d{3} of 1,797 shown: .*, in 4\d\d lines", scope["page"])
+
+
+def labelled(n=240, seed=3, **settings):
+    """Three sources with labels in words, of people with ids."""
+    _, base = planted(n, 4, 3, noise=0.25, missing=0.25, seed=seed)
+    names = np.array(["red", "green", "blue", None], dtype=object)
+    frame = pd.DataFrame(names[base], index=[f"p{i}" for i in range(n)], columns=list("abcd"))
+    frame = frame[frame.notna().any(axis=1)]
+    return fuse(frame, 3, method="DAL", random_state=0, **settings), frame
+
+
+class TestExplained:
+    """What stands behind a line is what `Fusion.explain` says of each of its instances."""
+
+    @pytest.mark.parametrize("of_views", [False, True])
+    def test_is_what_explain_says(self, of_views):
+        if of_views:
+            rng = np.random.default_rng(0)
+            kind = np.repeat([0, 1, 2], 20)
+            views = {name: rng.normal(2 * rng.normal(size=(3, 4))[kind]) for name in ("one", "two")}
+            fusion = fuse_views(views, 3, n_partitions=4, random_state=0)
+        else:
+            fusion, _ = labelled()
+        summary = summarize(fusion)
+        result, table = summary["results"][0], summary["tables"][0]
+        explained, answers = result["explained"], result["explained"]["answers"]
+        sources = list(dict.fromkeys(table["groups"])) if of_views else table["names"]
+        assert len(explained["said"]) == len(result["instances"]["id"])
+        for i, first in enumerate(result["instances"]["id"]):
+            told = fusion.explain(first)
+            assert told.n_twins >= result["instances"]["alike"][i] - 1
+            assert told.by_labels == explained["by_labels"][i]
+            turns = [[sources.index(turn.source), turn.instead, turn.label] for turn in told.turns]
+            assert explained["turns"][i] == turns
+            near = [[one.id, one.n_instances, one.label, one.n_agreeing, one.n_both] for one in told.alike]
+            assert explained["nearest"][i] == near
+            for name, said in zip(sources, told.said, strict=True):
+                places = [
+                    answer
+                    for j, answer in enumerate(explained["said"][i])
+                    if answer >= 0 and (table["groups"][j] if of_views else table["names"][j]) == name
+                ]
+                assert bool(places) == said.seen
+                if not places:
+                    continue
+                if not of_views:
+                    assert [answers["label"][answer] for answer in places] == [said.label]
+                shares = np.zeros(fusion.n_numbers)
+                for answer in places:
+                    pairs = np.reshape(answers["shares"][answer], (-1, 2))
+                    shares[pairs[:, 0]] += pairs[:, 1] / 1000 / len(places)
+                np.testing.assert_allclose(shares, said.shares, atol=0.0056)
+
+    def test_takes_no_more_than_it_may(self, monkeypatch):
+        lines = import_module("consilience.report._instances")
+        fusion, _ = labelled()
+        whole = summarize(fusion)["results"][0]["explained"]
+        monkeypatch.setattr(lines, "_MOST_LABELS", 4 * 20)
+        monkeypatch.setattr(lines, "_MOST_CHANGES", 12 * 7)
+        some = summarize(fusion)["results"][0]["explained"]
+        assert len(some["said"]) == len(some["turns"]) == 20
+        assert some["by_labels"] == whole["by_labels"][:20]
+        assert some["turns"] == [*whole["turns"][:7], *[None] * 13]
+        render(summarize(fusion))
+
+    @pytest.mark.parametrize(
+        ("path", "value", "message"),
+        [
+            (("said", 0), [0], "explained.said must be lists of 4"),
+            (("said", 0, 0), 10_000, "explained.said must be lists of 4"),
+            (("turns",), [], "explained.turns must be a list of"),
+            (("answers", "base"), [], "explained.answers.base must be a list of"),
+        ],
+    )
+    def test_damage_is_named(self, path, value, message):
+        damaged = summarize(labelled()[0])
+        place = damaged["results"][0]["explained"]
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+        with pytest.raises(ValueError, match=re.escape(message)):
+            render(damaged)
+
+
+class TestLiving:
+    """Names, typical labels, changes and profiles."""
+
+    def test_names_and_typical_labels(self):
+        fusion, frame = labelled(named_after="a")
+        summary = summarize(fusion)
+        result = summary["results"][0]
+        assert result["names"] == list(fusion.names)
+        for c, entry in enumerate(result["clusters"]):
+            for told in entry["typical"]:
+                inside = frame.loc[fusion.labels == c, told["base"]].dropna()
+                everywhere = frame[told["base"]].dropna()
+                assert told["count"] == (inside == told["label"]).sum()
+                assert told["share"] == pytest.approx((inside == told["label"]).mean(), abs=1e-4)
+                lift = told["share"] / (everywhere == told["label"]).mean()
+                assert told["lift"] == pytest.approx(lift, rel=1e-3)
+            assert {told["base"] for told in entry["typical"]} <= set(frame)
+            assert len(entry["typical"]) == 3
+        named = f"cluster 0 ({fusion.names[0]})"
+        assert any(named in why for why in result["instances"]["why"])
+        page = render(summary)
+        assert "What each cluster is" in page
+        assert f'0 <bdi title="{fusion.names[0]}">{fusion.names[0]}</bdi>' in page
+        assert summarize(labelled()[0])["results"][0]["names"] is None
+
+    def test_changes(self):
+        march, frame = labelled()
+        march = march.rename(["loyal", "new", "gone"])
+        shifted = given((march.labels + 1) % 3, march.partitions).like(march)
+        assert summarize(shifted)["results"][0]["changes"]["n_moved"] == 0
+        april = fuse(frame.iloc[30:], 4, method="DAL", like=march, random_state=0)
+        result = summarize(april)["results"][0]
+        told, changes = result["changes"], april.changes
+        assert told["sentences"] == list(changes.told(dict(enumerate(april.names))))
+        for line in told["clusters"]:
+            c = line["cluster"]
+            before = march.labels[30:] == c
+            now = april.labels == c
+            assert line["before"] == before.sum()
+            assert line["kept"] == (before & now).sum()
+            assert (line["left"], line["joined"]) == ((before & ~now).sum(), (~before & now).sum())
+            assert (line["new"], line["now"]) == (0, now.sum())
+        assert {line["cluster"] for line in told["clusters"] if line["what"] == "new"} == set(
+            changes.appeared
+        )
+        assert sum(n for _, _, n in told["flows"]) == len(april.labels)
+        page = render(summarize(april))
+        assert ">What changed</h2>" in page
+        assert ">What changed</h2>" not in render(summarize(march))
+
+    def test_clusters_that_are_gone(self):
+        march, _ = labelled()
+        april = given(np.where(march.labels == 1, 0, march.labels), march.partitions).like(march)
+        told = summarize(april)["results"][0]["changes"]
+        gone = [line for line in told["clusters"] if line["what"] == "gone"]
+        assert [line["now"] for line in gone] == [0]
+        assert f"Cluster {gone[0]['cluster']} is gone." in told["sentences"]
+        render(summarize(april))
+
+    def test_a_profile(self):
+        fusion, frame = labelled()
+        facts = pd.DataFrame(
+            {"age": 30 + 10.0 * fusion.labels, "city": np.array(["Rome", "<b>Bonn", None])[fusion.labels]},
+            index=frame.index,
+        )
+        found = profile(fusion, facts)
+        summary = summarize(fusion, profile=found)
+        assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+        told = summary["results"][0]["profile"]
+        assert [column["name"] for column in told["columns"]] == [column.name for column in found.columns]
+        assert told["columns"][0]["clusters"][1]["mean"] == 40.0
+        page = render(summary)
+        assert ">What else distinguishes the clusters</h2>" in page
+        assert "&lt;b&gt;Bonn" in page
+        assert "<b>Bonn" not in page
+        assert "What else distinguishes" not in render(summarize(fusion))
+
+    def test_a_profile_of_something_else(self, fusion):
+        with pytest.raises(TypeError, match=r"must be a Profile, got dict\. Hint"):
+            summarize(fusion, profile={})
+        other, frame = labelled()
+        found = profile(other, pd.DataFrame({"x": range(len(frame))}, index=frame.index))
+        with pytest.raises(ValueError, match=r"about 3 clusters, the result has 4\. Hint"):
+            summarize(fusion, profile=found)

@@ -8,9 +8,11 @@ import shutil
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from consilience import Fusion, Partitions, fuse
+from consilience.diagnostics import profile
 from consilience.report import summarize, write_report
 from tests.conftest import REQUIRED
 from tests.planted import planted
@@ -116,6 +118,11 @@ def column(page, number, table="#instances"):
     return page.locator(f"{table} tbody tr > :nth-child({number})").all_inner_texts()
 
 
+def shown(listed, i):
+    """What the first cell of a line says: an id, and how many instances share the line."""
+    return listed["id"][i] + (f" × {listed['alike'][i]}" if listed["alike"][i] > 1 else "")
+
+
 def shown_result(page):
     return page.evaluate("[...document.querySelectorAll('section > [data-result]:not([hidden])')]"
                          ".map((part) => part.dataset.result)")  # fmt: skip
@@ -134,7 +141,7 @@ class TestOpen:
     def test_the_list_is_that_of_the_summary(self, browser, one, result):
         listed = summarize(result)["results"][0]["instances"]
         with opened(browser, one) as page:
-            assert column(page, 1) == listed["id"][:25]
+            assert column(page, 1) == [shown(listed, i) for i in range(25)]
             assert [text.strip() for text in column(page, 7)] == listed["why"][:25]
             assert column(page, 4) == [f"{value:.2f}" for value in listed["confidence"][:25]]
 
@@ -199,9 +206,11 @@ class TestTable:
                     assert heading.get_attribute("aria-sort") == direction
                     assert page.locator("#instances th[aria-sort]").count() == 1
                     order = sorted(
-                        range(260), key=lambda i: listed[name][i], reverse=direction == "descending"
+                        range(len(listed["id"])),
+                        key=lambda i: listed[name][i],
+                        reverse=direction == "descending",
                     )
-                    assert column(page, 1) == [listed["id"][i] for i in order[:25]]
+                    assert column(page, 1) == [shown(listed, i) for i in order[:25]]
                     heading.locator("button").click()
 
     def test_search_finds_ids_and_reasons(self, browser, one, result):
@@ -211,7 +220,8 @@ class TestTable:
             assert column(page, 1) == ["P0123"]
             assert page.inner_text("#found") == "1 of 260 listed instances"
             page.fill("#search", "TIE BETWEEN")
-            ties = sum("tie between" in why for why in listed["why"])
+            alike = zip(listed["why"], listed["alike"], strict=True)
+            ties = sum(count for why, count in alike if "tie between" in why)
             assert page.inner_text("#found") == f"{ties} of 260 listed instances"
             page.fill("#search", "nothing like this")
             assert "No listed instance matches." in page.inner_text("#instances")
@@ -219,15 +229,17 @@ class TestTable:
             assert page.locator("#instances tbody tr").count() == 25
 
     def test_pages(self, browser, one, result):
-        ids = summarize(result)["results"][0]["instances"]["id"]
+        listed = summarize(result)["results"][0]["instances"]
+        n = len(listed["id"])
+        assert 225 < n < 250
         with opened(browser, one) as page:
             assert page.locator("#previous").is_disabled()
             page.click("#next")
-            assert column(page, 1) == ids[25:50]
-            assert page.inner_text("#page") == "26 to 50 of 260"
-            for _ in range(9):
+            assert column(page, 1) == [shown(listed, i) for i in range(25, 50)]
+            assert page.inner_text("#page") == f"26 to 50 of {n}"
+            for _ in range(8):
                 page.click("#next")
-            assert column(page, 1) == ids[250:]
+            assert column(page, 1) == [shown(listed, i) for i in range(225, n)]
             assert page.locator("#next").is_disabled()
 
     def test_base_clusterings_and_clusters_sort(self, browser, one, result):
@@ -236,7 +248,7 @@ class TestTable:
             page.locator("table.bases th button", has_text="Agreement").click()
             assert column(page, 1, "table.bases") == [result.partitions.names[j] for j in order]
             page.locator("#q4 th button", has_text="Instances").click()
-            sizes = [int(text) for text in column(page, 2, "#q4 table")]
+            sizes = [int(text) for text in column(page, 2, "#q4 table[data-sortable]")]
             assert sizes == sorted(np.bincount(result.labels[result.labels >= 0]), reverse=True)
 
 
@@ -279,7 +291,8 @@ class TestFilter:
     def test_unassigned_instances(self, browser, one):
         with opened(browser, one) as page:
             page.locator("#chips [data-cluster='-1']").click()
-            assert column(page, 1) == [f"P{i:04d}" for i in range(5)]
+            assert column(page, 1) == ["P0000 × 5"]
+            assert page.inner_text("#found") == "5 of 260 listed instances"
             assert set(column(page, 2)) == {"none"}
             assert {text.strip() for text in column(page, 7)} == {"no base clustering saw it"}
 
@@ -294,7 +307,7 @@ class TestFilter:
             assert page.locator(".choice [aria-pressed=true]").inner_text() == "k = 5"
             assert page.locator("#chips button").count() == 7  # all, five, none
             assert page.inner_text("#found") == "260 of 260 listed instances"
-            assert page.locator("#q4 table:visible tbody tr").count() == 5
+            assert page.locator("#q4 table[data-sortable]:visible tbody tr").count() == 5
 
     def test_clusters_keep_their_colours_between_results(self, browser, three):
         color = "(c) => getComputedStyle(document.documentElement).getPropertyValue(`--c${c}`).trim()"
@@ -340,7 +353,7 @@ class TestReach:
             assert set(shown_result(page)) == {"1"}
             assert page.input_value("#filter") == "3"
             assert page.evaluate(focused.format("dataset.cluster")) == "3"  # focus stays where it was
-            page.locator("#instances th:first-child button").focus()
+            page.locator("#instances thead th:first-child button").focus()
             page.keyboard.press("Enter")
             ids = column(page, 1)
             assert ids == sorted(ids)
@@ -465,10 +478,22 @@ class TestHostile:
                 page.locator("#instances th button").first.click()
             assert page.locator("script").count() == 2
             assert page.locator("img, iframe, [onerror]").count() == 0
-            ids = {cell.get_attribute("title") for cell in page.locator("#instances tbody bdi").all()}
+            expected = {*HOSTILE, *(f"id {i}" for i in range(22))}
+            titles = (
+                "[...document.querySelectorAll('#instances > tbody > tr > th bdi')].map((cell) => cell.title)"
+            )
+            ids = set(page.evaluate(titles))
             page.click("#next")
-            ids |= {cell.get_attribute("title") for cell in page.locator("#instances tbody bdi").all()}
-            assert ids == {*HOSTILE, *(f"id {i}" for i in range(22))}
+            ids |= set(page.evaluate(titles))
+            assert ids <= expected
+            for name in expected - ids:  # it shares a line
+                page.fill("#search", name)
+                assert page.evaluate(titles) == [name]
+            page.fill("#search", "")
+            for button in page.locator("button.open").all():
+                button.click()
+            assert page.locator("script").count() == 2
+            assert page.locator("img, iframe, [onerror]").count() == 0
 
     def test_a_script_that_got_in_would_not_run(self, browser, one, tmp_path):
         evil = tmp_path / "page.html"
@@ -519,3 +544,98 @@ def test_a_page_made_from_saved_json_is_the_same(browser, result, tmp_path):
     with opened(browser, write_report(saved, tmp_path / "page.html")) as page:
         assert page.title() == "Saved"
         assert page.inner_text("#found") == "260 of 260 listed instances"
+
+
+@pytest.fixture(scope="module")
+def april():
+    """A company's second month."""
+    _, base = planted(400, 3, 4, noise=0.2, missing=0.3, seed=5)
+    names = np.array(["<b>gold", "silver", "new", "gone", None], dtype=object)
+    frame = pd.DataFrame(names[base], columns=["sales", "web", "support"])
+    frame.index = pd.Index([f"C-{i:03d}" for i in range(400)], name="customer")
+    frame = frame[frame.notna().any(axis=1)]
+    march = fuse(frame.iloc[:300], 3, method="DAL", named_after="sales", random_state=0)
+    return fuse(frame.iloc[50:], 4, method="DAL", like=march, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def living(april, tmp_path_factory):
+    facts = pd.DataFrame({"revenue": 10.0 * april.labels}, index=april.index.astype(object))
+    path = tmp_path_factory.mktemp("living") / "page.html"
+    return write_report(april, path, title="April", profile=profile(april, facts))
+
+
+class TestLiving:
+    """Names, changes, a profile and explanations."""
+
+    def test_a_line_opens_and_closes(self, browser, living, april):
+        listed = summarize(april)["results"][0]["instances"]
+        with opened(browser, living) as page:
+            page.locator("button.open").first.click()
+            told = april.explain(listed["id"][0])
+            text = page.inner_text("tr.detail")
+            for said in told.said:
+                assert f"{said.source}\t{'not seen' if said.label is None else said.label}\t" in text
+            for turn in told.turns:
+                had = "had not seen it" if turn.instead is None else f"had said {turn.instead}"
+                assert f"If {turn.source} {had}, it would be in cluster {turn.label}" in text
+            assert f"Like it: {told.alike[0].id}" in text
+            assert page.locator("button.open").first.get_attribute("aria-expanded") == "true"
+            page.locator("button.open").first.press("Enter")
+            assert page.locator("tr.detail").count() == 0
+
+    def test_every_line_can_be_opened(self, browser, living):
+        with opened(browser, living) as page:
+            while True:
+                for button in page.locator("button.open").all():
+                    button.evaluate("(node) => node.click()")
+                assert page.locator("tr.detail").count() == page.locator("button.open").count()
+                if page.locator("#next").is_disabled():
+                    break
+                page.click("#next")
+
+    def test_every_id_is_found(self, browser, living, april):
+        listed = summarize(april)["results"][0]["instances"]
+        shared = next(i for i, others in enumerate(listed["others"]) if len(others) > 3)
+        wanted = listed["others"][shared][2]
+        with opened(browser, living) as page:
+            page.fill("#search", wanted)
+            assert page.inner_text("#found") == f"1 of {len(april.labels)} listed instances"
+            assert column(page, 1) == [f"{wanted} × {listed['alike'][shared]}"]
+            page.locator("button.open").first.click()
+            assert listed["id"][shared] in page.inner_text("tr.detail .ids")
+
+    def test_names_stand_beside_numbers(self, browser, living, april):
+        named = f"0 {april.names[0]}"
+        with opened(browser, living) as page:
+            assert page.locator("#chips [data-cluster='0']").inner_text() == named
+            assert column(page, 1, "table.typical")[0] == named
+            assert column(page, 1, "table.changes")[0] == named
+            page.fill("#search", april.names[0].upper())
+            assert set(column(page, 2)) >= {named}
+
+    def test_changes_and_profile(self, browser, living, april):
+        with opened(browser, living) as page:
+            for sentence in april.changes.told(dict(enumerate(april.names))):
+                assert sentence in page.inner_text("#changes")
+            assert page.locator("nav a[href='#changes']").is_visible()
+            assert "revenue" in page.inner_text("#profile")
+
+    @pytest.mark.parametrize("viewport", [PHONE, DESK])
+    def test_open_lines_fit(self, browser, living, viewport):
+        with opened(browser, living, viewport=viewport) as page:
+            for button in page.locator("button.open").all()[:10]:
+                button.click()
+            assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+
+    def test_numbers_with_gaps(self, browser, april, tmp_path):
+        """Where a cluster has gone, the counts of unassigned instances are still those of the last column."""
+        labels = np.where(april.labels == 1, 0, april.labels)
+        labels[:7] = -1
+        fusion = Fusion(labels, april.partitions, "Planted", "It was given.", None)
+        with opened(browser, write_report(fusion, tmp_path / "page.html")) as page:
+            page.locator("#chips [data-cluster='-1']").click()
+            bars = page.locator("figure[data-chart=histogram] rect")
+            tips = [bar.get_attribute("data-tip") for bar in bars.all()]
+            assert tips == ["confidence 0.00 to 0.05\nunassigned: 7 instances"]
+            assert page.locator("#chips [data-cluster='1']").count() == 0

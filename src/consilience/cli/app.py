@@ -21,8 +21,9 @@ from consilience._values import did_you_mean
 from consilience.cli.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from consilience import Comparison
+    from consilience import Comparison, Fusion
     from consilience.cli.files import Source
+    from consilience.diagnostics import Profile
 
 # Whatever a command needs is loaded when it runs, so that help and completion of the shell are quick.
 STDIO = "-"
@@ -102,6 +103,21 @@ Like = Annotated[
     str | None,
     typer.Option(help="An earlier result whose numbers clusters keep: what --save wrote, or a table."),
 ]
+Title = Annotated[str | None, typer.Option(help="Heading of the page.")]
+NameAfter = Annotated[
+    str | None, typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN")
+]
+Weights = Annotated[
+    str | None, typer.Option(help="How much columns count, as in bank_a=2,bank_b=1; 1 by default.")
+]
+ProfileFile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="A table of other facts about the instances, joined by --id: what distinguishes the clusters.",
+        metavar="FILE",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to standard output.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed, one answer.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
@@ -138,6 +154,10 @@ def fuse(
     report: Report = None,
     save: Save = None,
     like: Like = None,
+    title: Title = None,
+    name_after: NameAfter = None,
+    profile: ProfileFile = None,
+    weights: Weights = None,
     as_json: AsJson = False,
     id_column: IdColumn = None,
     columns: Columns = None,
@@ -169,7 +189,17 @@ def fuse(
     """
     if engine is not Engine.memory:
         _refuse_in_blocks(
-            imputed=imputed, report=report, json=as_json, noise=noise, missing=missing, save=save, like=like
+            imputed=imputed,
+            report=report,
+            json=as_json,
+            noise=noise,
+            missing=missing,
+            save=save,
+            like=like,
+            title=title,
+            name_after=name_after,
+            profile=profile,
+            weights=weights,
         )
         chosen = method if method.lower() == "auto" and not param else _method(method, param)
         with cli.progress.bar(quiet) as told, _warnings(quiet):
@@ -193,7 +223,9 @@ def fuse(
         raise UsageError("--scheduler and --checkpoint need --engine.", hint="as in --engine dask.")
     k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
-    _check_outputs(labels, output, imputed, report, as_json, save)
+    counts = None if weights is None else _weights(weights)
+    _check_outputs(_inputs(labels, profile, id_column), output, imputed, report, as_json, save)
+    _check_page(title, report, as_json)
     cli.memory.require_memory_for_labels(labels, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
@@ -201,6 +233,12 @@ def fuse(
         table = cli.files.read_labels(
             labels, source, negative="noise" if noise else "missing", unobserved=unobserved
         )
+        if name_after is not None and name_after not in table.names:
+            raise UsageError(
+                f"--name-after: no base clustering with labels is called {name_after!r}.",
+                did_you_mean(name_after, table.names),
+            )
+        facts = None if profile is None else cli.saved.read_facts(profile, source, table)
         told("merging")
         fusion = consilience.fuse(
             table,
@@ -208,13 +246,16 @@ def fuse(
             method=chosen,
             unobserved=unobserved.value,
             like=earlier,
+            weights=counts,
+            named_after=name_after,
             random_state=seed,
             progress=told,
         )
+        found = _profiled(fusion, facts, told)
         written = {"output": output, "imputed": imputed, "report": report, "as_json": as_json, "save": save}
-        cli.results.write_fusion(fusion, outputs, told, **written)
+        cli.results.write_fusion(fusion, outputs, told, title=title, profile=found, **written)
         summary = fusion.summary()
-    _talk(summary, quiet)
+    _talk(summary if found is None else f"{summary}\n\n{found}", quiet)
 
 
 @app.command()
@@ -255,6 +296,8 @@ def cluster(
     report: Report = None,
     save: Save = None,
     like: Like = None,
+    title: Title = None,
+    profile: ProfileFile = None,
     as_json: AsJson = False,
     id_column: IdColumn = None,
     missing: MissingText = None,
@@ -277,7 +320,8 @@ def cluster(
     kinds, weights = _by_view("kind", kind), _by_view("weight", weight)
     if not all(isinstance(value, int | float) for value in weights.values()):
         raise UsageError("--weight needs a number.", hint="as in --weight notes=0.5.")
-    _check_outputs(views, output, None, report, as_json, save)
+    _check_outputs(_inputs(views, profile, id_column), output, None, report, as_json, save)
+    _check_page(title, report, as_json)
     cli.memory.require_memory_for_views(views, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
@@ -297,10 +341,12 @@ def cluster(
             progress=told,
         )
         fusion = fusion if earlier is None else fusion.like(earlier)
+        facts = None if profile is None else cli.saved.read_facts(profile, source, fusion.partitions)
+        found = _profiled(fusion, facts, told)
         written = {"output": output, "report": report, "as_json": as_json, "save": save}
-        cli.results.write_fusion(fusion, outputs, told, **written)
+        cli.results.write_fusion(fusion, outputs, told, title=title, profile=found, **written)
         summary = fusion.summary()
-    _talk(summary, quiet)
+    _talk(summary if found is None else f"{summary}\n\n{found}", quiet)
 
 
 Saved = Annotated[str, typer.Argument(help="A result that fuse --save or cluster --save wrote.")]
@@ -341,7 +387,7 @@ def predict(
             found = cli.saved.place_labels(fusion, new, source, strict=strict, told=told)
         else:
             found = cli.saved.place_views(fusion, new, source)
-        cli.results.write_placed(found, outputs, output or STDIO, told)
+        cli.results.write_placed(found, outputs, output or STDIO, told, fusion.cluster_names)
     _talk(f"Warning: {found.unknown}" if found.unknown else "", quiet or not found.unknown)
     labels = found.placed.labels
     lost = int((labels < 0).sum())
@@ -378,6 +424,7 @@ def compare(
     ] = None,
     resamples: Annotated[int, typer.Option(min=0, help="Fits a method for its stability.")] = 5,
     report: Report = None,
+    title: Title = None,
     as_json: AsJson = False,
     id_column: IdColumn = None,
     columns: Columns = None,
@@ -401,6 +448,7 @@ def compare(
     names = _names(methods)
     ks = _several_n_clusters(clusters)
     _check_outputs(labels, None, None, report, True)  # the table of methods goes to standard output
+    _check_page(title, report)
     cli.memory.require_memory_for_labels(labels, source)
     with cli.files.together() as outputs:
         with cli.progress.bar(quiet) as told, _warnings(quiet):
@@ -420,7 +468,7 @@ def compare(
             if report is not None:
                 told("drawing the page")
                 _require_an_answer(found)
-                summary = consilience.report.summarize(found, command=cli.results.command())
+                summary = consilience.report.summarize(found, title=title, command=cli.results.command())
                 cli.files.write_text(outputs, report, consilience.report.render(summary))
         if as_json:
             rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
@@ -678,7 +726,8 @@ def _refuse_in_blocks(**options: Any) -> None:
     for name, value in options.items():
         if value:
             raise UsageError(
-                f"--{name} needs the whole table in memory.", hint="leave it out, or use --engine memory."
+                f"--{name.replace('_', '-')} needs the whole table in memory.",
+                hint="leave it out, or use --engine memory.",
             )
 
 
@@ -737,6 +786,43 @@ def _by_view(option: str, given: Sequence[str] | None) -> dict[str, Any]:
             raise UsageError(f"--{option} {text!r} names no view.", hint=f"as in --{option} notes=...")
         found[name] = _value(value)
     return found
+
+
+def _weights(text: str) -> dict[str, float]:
+    """How much base clusterings count, by name."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = part.rpartition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            name = ""
+        if not name.strip():
+            raise UsageError(
+                f"--weights {part.strip()!r} is no name and number.",
+                hint="as in --weights bank_a=2,bank_b=1.",
+            )
+    return found
+
+
+def _inputs(paths: Sequence[str], profile: str | None, id_column: str | None) -> list[str]:
+    """All files that are read."""
+    if profile is not None and id_column is None:
+        raise UsageError("--profile is joined by id.", hint="name the id column with --id.")
+    return [*paths, *([] if profile is None else [profile])]
+
+
+def _check_page(title: str | None, report: str | None, as_json: bool = False) -> None:
+    if title is not None and report is None and not as_json:
+        raise UsageError("--title is the heading of a page.", hint="also give --report page.html.")
+
+
+def _profiled(fusion: Fusion, facts: Any, told: Any) -> Profile | None:
+    """What distinguishes the clusters in a table of facts, if there is one."""
+    if facts is None:
+        return None
+    told("profiling", 0, 1)
+    return consilience.diagnostics.profile(fusion, facts)
 
 
 def _value(text: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from consilience import Fusion, Partitions
 from consilience._files import Outputs
+from consilience._values import object_array
 from consilience.cli import files
 from consilience.cli.files import STDIO
 from consilience.cli.saved import Newcomers
+from consilience.diagnostics import Profile
 from consilience.fusion.saving import write_result
 from consilience.partitions import MISSING
 from consilience.report import render, summarize
@@ -39,6 +41,8 @@ def write_fusion(
     report: str | None = None,
     as_json: bool = False,
     save: str | None = None,
+    title: str | None = None,
+    profile: Profile | None = None,
 ) -> None:
     """All that was asked for; the table of answers to standard output where nothing was."""
     n = len(fusion.labels)
@@ -51,7 +55,7 @@ def write_fusion(
         writers.append((imputed, lambda path: files.write_table(outputs, path, n, filled, told)))
     if report is not None or as_json:
         told("drawing the page", 0, 1)
-        summary = summarize(fusion, command=command())
+        summary = summarize(fusion, title=title, command=command(), profile=profile)
         if report is not None:
             writers.append((report, lambda path: files.write_text(outputs, path, render(summary))))
         if as_json:
@@ -74,11 +78,22 @@ def _answer(fusion: Fusion) -> files.Piece:
         "alternative": found.alternative,
     }
     return lambda rows: _beside(
-        _ids(fusion.partitions, rows), {name: values[rows] for name, values in columns.items()}
+        _ids(fusion.partitions, rows),
+        _named({name: values[rows] for name, values in columns.items()}, fusion.cluster_names),
     )
 
 
-def write_placed(found: Newcomers, outputs: Outputs, path: str, told: Told) -> None:
+def _named(columns: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
+    """Columns with the names of clusters after their numbers, where they have names."""
+    if names is None:
+        return columns
+    label = columns.pop("label")
+    return {"label": label, "name": object_array([*names, None])[label], **columns}
+
+
+def write_placed(
+    found: Newcomers, outputs: Outputs, path: str, told: Told, names: Sequence[str] | None = None
+) -> None:
     """New instances with their clusters."""
     columns = {"label": found.placed.labels, **found.placed._asdict()}
     del columns["labels"]
@@ -86,7 +101,7 @@ def write_placed(found: Newcomers, outputs: Outputs, path: str, told: Told) -> N
     def piece(rows: slice) -> dict[str, Any]:
         ids = {name: values[rows.start : rows.stop] for name, values in found.ids.items()}
         ids = {name: v.combine_chunks() if isinstance(v, pa.ChunkedArray) else v for name, v in ids.items()}
-        return _beside(ids, {name: values[rows] for name, values in columns.items()})
+        return _beside(ids, _named({name: values[rows] for name, values in columns.items()}, names))
 
     files.write_table(outputs, path, len(found.placed.labels), piece, told)
 

@@ -51,6 +51,26 @@ def read_earlier(path: str, source: Source) -> Any:
     return pa.Table.from_batches(list(files.pieces(path, wanted, text=True)))
 
 
+def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
+    """What --profile names: a table of other facts about the instances of a table, under ids of its type."""
+    assert source.id_column is not None
+    wanted = Source(source.id_column, (), source.missing, source.delimiter)
+    parts = [pa.Table.from_batches([piece]) for piece in files.pieces(path, wanted, text=False)]
+    if not parts:
+        raise InputError(f"{path} has no rows.", hint="a row per instance.")
+    facts = pa.concat_tables(parts, promote_options="permissive")
+    ids = facts.column(source.id_column)
+    as_text = table.index is None or table.index.dtype.kind not in "iu"
+    kind = pa.string() if as_text else pa.int64()
+    try:
+        ids = ids.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"the ids of {path} are no whole numbers, as those of the table are.", hint="use the same ids."
+        ) from error
+    return facts.set_column(facts.schema.get_field_index(source.id_column), source.id_column, ids)
+
+
 def place_labels(
     fusion: Fusion, paths: Sequence[str], source: Source, *, strict: bool, told: Told
 ) -> Newcomers:

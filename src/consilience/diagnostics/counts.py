@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -75,6 +76,10 @@ def to_plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, np.ndarray):
         return to_plain(value.tolist())
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: to_plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, np.generic):

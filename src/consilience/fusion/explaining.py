@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,11 +12,12 @@ from consilience._errors import InputError
 from consilience._label_tables import plain
 from consilience._values import counted, did_you_mean
 from consilience.diagnostics.counts import JointRows, Tabulated, label_counts
-from consilience.diagnostics.posterior import gather_evidence, predict_labels
+from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_labels
 from consilience.partitions import Partitions
 
 _NEAREST = 5  # instances that are shown as alike
 _TURNS = 5  # changes that are shown
+_BLOCK = 64  # rows whose likeness with all others is held at once
 
 
 class Said(NamedTuple):
@@ -116,6 +118,10 @@ class Explanation(Tabulated):
             lines.append("No single source could have changed that.")
         return tuple(lines)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers, strings, lists and dicts only, and the sentences."""
+        return {**super().as_dict(), "sentences": list(self.sentences)}
+
     def __str__(self) -> str:
         lines = list(self.sentences)
         shown = [c for c in np.argsort(self.support)[::-1][:6].tolist() if self.support[c] > 0]
@@ -169,7 +175,7 @@ def explain(
         by_labels=by_labels,
         n_twins=_n_twins(rows, codes),
         alike=_most_alike(partitions, rows, codes),
-        turns=_turns(partitions, evidence, codes, by_labels) if label >= 0 else (),
+        turns=turns_of(partitions, evidence, codes[None], np.array([by_labels]))[0] if label >= 0 else (),
     )
 
 
@@ -214,24 +220,46 @@ def _n_twins(rows: JointRows, codes: np.ndarray) -> int:
     return int(rows.counts[(rows.codes == codes).all(axis=1)].sum()) - 1
 
 
+class Nearest(NamedTuple):
+    """A distinct row, and how many labels it shares with another."""
+
+    row: int
+    n_agreeing: int
+    n_both: int
+
+
+def nearest_rows(rows: JointRows, codes: np.ndarray, among: np.ndarray | None = None) -> list[list[Nearest]]:
+    """For every row of `codes`, the distinct rows (of `among`) that share most labels, twins left out.
+
+    The share is that of the sources that saw either; of equals, the row of most instances comes first.
+    """
+    among = np.arange(len(rows.codes)) if among is None else among
+    among = among[np.argsort(-rows.counts[among], kind="stable")]
+    others = rows.codes[among]
+    seen = (others >= 0).astype(np.float32)
+    found = []
+    for start in range(0, len(codes), _BLOCK):
+        block = codes[start : start + _BLOCK]
+        here = (block >= 0).astype(np.float32)
+        agreeing = np.zeros((len(block), len(others)), dtype=np.int16)
+        for own, other in zip(block.T, others.T, strict=True):
+            agreeing += (own[:, None] == other) & (own[:, None] >= 0)
+        both = here @ seen.T
+        either = here.sum(axis=1)[:, None] + seen.sum(axis=1) - both
+        likeness = agreeing / np.maximum(either, 1)
+        likeness[agreeing == either] = 0.0  # twins are counted elsewhere
+        for near, same, seen_by_both in zip(likeness, agreeing, both, strict=True):
+            least = np.partition(near, -_NEAREST)[-_NEAREST] if len(near) > _NEAREST else 0.0
+            close = np.flatnonzero((near >= least) & (near > 0))
+            close = close[np.argsort(-near[close], kind="stable")][:_NEAREST]
+            found.append([Nearest(int(among[r]), int(same[r]), int(seen_by_both[r])) for r in close.tolist()])
+    return found
+
+
 def _most_alike(partitions: Partitions, rows: JointRows, codes: np.ndarray) -> tuple[Alike, ...]:
-    """Rows that share most labels, of the sources that saw either."""
-    both = ((rows.codes >= 0) & (codes >= 0)).sum(axis=1)
-    either = ((rows.codes >= 0) | (codes >= 0)).sum(axis=1)
-    agreeing = ((rows.codes == codes) & (codes >= 0)).sum(axis=1)
-    likeness = agreeing / np.maximum(either, 1)
-    likeness[(rows.codes == codes).all(axis=1)] = 0.0  # twins are counted elsewhere
-    nearest = np.lexsort((-rows.counts, -likeness))[:_NEAREST]
     return tuple(
-        Alike(
-            _first_id(partitions, rows, r),
-            int(rows.counts[r]),
-            int(rows.labels[r]),
-            int(agreeing[r]),
-            int(both[r]),
-        )
-        for r in nearest.tolist()
-        if likeness[r] > 0
+        Alike(_first_id(partitions, rows, r), int(rows.counts[r]), int(rows.labels[r]), agreeing, both)
+        for r, agreeing, both in nearest_rows(rows, codes[None])[0]
     )
 
 
@@ -240,32 +268,44 @@ def _first_id(partitions: Partitions, rows: JointRows, r: int) -> Any:
     return row if partitions.index is None else plain(partitions.index[row])
 
 
-def _turns(partitions: Partitions, evidence: Any, codes: np.ndarray, by_labels: int) -> tuple[Turn, ...]:
-    """Single changes of what was said, placed like new rows; one a source and cluster that it leads to."""
-    changed: list[tuple[str, Any]] = []
+def n_changes(partitions: Partitions) -> int:
+    """The most single changes of a row that `turns_of` tries."""
+    if partitions.views is not None:
+        return len(set(partitions.views))
+    return int(partitions.n_clusters_per_partition.sum())
+
+
+def turns_of(
+    partitions: Partitions, evidence: Evidence, codes: np.ndarray, by_labels: np.ndarray
+) -> list[tuple[Turn, ...]]:
+    """Of every row, single changes of what was said, placed like new rows; one a source and cluster that it
+    leads to."""
+    changed: list[tuple[int, str, Any]] = []
     table: list[np.ndarray] = []
-    if partitions.views is None:
-        for j in np.flatnonzero(codes >= 0).tolist():
-            for code in (-1, *(c for c in range(len(partitions.categories[j])) if c != codes[j])):
-                other = codes.copy()
-                other[j] = code
-                label = None if code < 0 else plain(partitions.categories[j][code])
-                changed.append((partitions.names[j], label))
+    for number, row in enumerate(codes):
+        for source, instead, other in _changes(partitions, row):
+            if (other >= 0).any():
+                changed.append((number, source, instead))
                 table.append(other)
-    else:
+    turns: list[dict[tuple[str, int], Turn]] = [{} for _ in codes]
+    placed = predict_labels(evidence, np.array(table)).tolist() if table else []
+    for (number, source, instead), cluster in zip(changed, placed, strict=True):
+        if cluster != by_labels[number]:
+            turns[number].setdefault((source, cluster), Turn(source, instead, cluster))
+    return [tuple(found.values())[:_TURNS] for found in turns]
+
+
+def _changes(partitions: Partitions, codes: np.ndarray) -> Iterator[tuple[str, Any, np.ndarray]]:
+    """Single changes of a row: the source, what it says instead, and the row with it."""
+    if partitions.views is not None:
         for view in dict.fromkeys(partitions.views):
-            changed.append((view, None))
-            table.append(np.where(np.array(partitions.views) == view, -1, codes))
-    some = [i for i, row in enumerate(table) if (row >= 0).any()]
-    if not some:
-        return ()
-    placed = predict_labels(evidence, np.array([table[i] for i in some]))
-    turns: dict[tuple[str, int], Turn] = {}
-    for i, cluster in zip(some, placed.tolist(), strict=True):
-        source, instead = changed[i]
-        if cluster != by_labels:
-            turns.setdefault((source, cluster), Turn(source, instead, cluster))
-    return tuple(turns.values())[:_TURNS]
+            yield view, None, np.where(np.array(partitions.views) == view, -1, codes)
+        return
+    for j in np.flatnonzero(codes >= 0).tolist():
+        for code in (-1, *(c for c in range(len(partitions.categories[j])) if c != codes[j])):
+            other = codes.copy()
+            other[j] = code
+            yield partitions.names[j], None if code < 0 else plain(partitions.categories[j][code]), other
 
 
 def _named(sources: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,18 +73,34 @@ class Changes(Tabulated):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What changed, in words."""
+        return self.told({})
+
+    def told(self, names: Mapping[int, str]) -> tuple[str, ...]:
+        """`sentences` with the names that clusters have now; those that are gone have the names they had."""
+        called = {**self.names, **names}
+
+        def listed(clusters: Iterable[int]) -> str:
+            *most, last = (_called(c, called) for c in clusters)
+            return f"{', '.join(most)} and {last}" if most else last
+
         said = [
             f"{counted(self.n_common, 'instance')} in both, {self.n_new} new, {self.n_gone} gone; "
             f"{self.n_moved} of those in both changed their cluster "
             f"({self.n_moved / max(self.n_common, 1):.0%})."
         ]
-        said += [f"Cluster {old} was split into {_listed(new)}." for old, new in self.split.items()]
-        said += [f"Clusters {_listed(old)} were merged into {new}." for new, old in self.merged.items()]
-        said += [f"Cluster {c} is new." for c in self.appeared]
-        said += [f"Cluster {c} is gone." for c in self.vanished]
+        said += [f"Cluster {listed([old])} was split into {listed(new)}." for old, new in self.split.items()]
+        said += [
+            f"Clusters {listed(old)} were merged into {listed([new])}." for new, old in self.merged.items()
+        ]
+        said += [f"Cluster {listed([c])} is new." for c in self.appeared]
+        said += [f"Cluster {listed([c])} is gone." for c in self.vanished]
         if not (self.split or self.merged or self.appeared or self.vanished):
             said.append("All clusters stayed.")
         return tuple(said)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers, strings, lists and dicts only, and the sentences."""
+        return {**super().as_dict(), "sentences": list(self.sentences)}
 
     def __repr__(self) -> str:
         return f"Changes({' '.join(self.sentences)})"
@@ -232,6 +248,7 @@ def _of(numbers: np.ndarray, chosen: np.ndarray) -> tuple[int, ...]:
     return tuple(sorted(int(number) for number in numbers[chosen]))
 
 
-def _listed(numbers: tuple[int, ...]) -> str:
-    *most, last = map(str, numbers)
-    return f"{', '.join(most)} and {last}" if most else last
+def _called(cluster: int, names: Mapping[int, str]) -> str:
+    """Its number, and its name where it has one of its own."""
+    name = names.get(cluster, str(cluster))
+    return str(cluster) if name == str(cluster) else f"{cluster} ({name})"

@@ -26,6 +26,7 @@ _UNASSIGNED = "#8a8f98"
 _STATIC_ROWS = 50
 
 _NUMBER = (int, float)
+_ID = (*_NUMBER, str)  # also of a label
 
 
 class _Maybe(NamedTuple):
@@ -74,6 +75,7 @@ _FORM: dict[str, Any] = {
             "method": str,
             "reason": str,
             "n_clusters": int,
+            "names": _Maybe([str]),
             "n_unassigned": int,
             "confidence": _NUMBER,
             "unsure": _NUMBER,
@@ -100,6 +102,7 @@ _FORM: dict[str, Any] = {
             "clusters": [
                 {
                     "size": int,
+                    "typical": [{"base": str, "label": _ID, "count": int, "share": _NUMBER, "lift": _NUMBER}],
                     "confidence": _NUMBER,
                     "unsure": _NUMBER,
                     "coverage": _NUMBER,
@@ -165,7 +168,8 @@ _FORM: dict[str, Any] = {
             "model": str,
             "parameters": dict,
             "instances": {
-                "id": [(*_NUMBER, str)],
+                "id": [_ID],
+                "others": [[_ID]],
                 "cluster": [int],
                 "alternative": [int],
                 "confidence": [_NUMBER],
@@ -176,6 +180,56 @@ _FORM: dict[str, Any] = {
                 "votes": _Maybe([[int]]),
                 "why": [str],
             },
+            "explained": {
+                "answers": {"base": [int], "label": [_ID], "shares": [[int]]},
+                "said": [[int]],
+                "by_labels": [int],
+                "nearest": [[[_ID]]],
+                "turns": [_Maybe([[_Maybe(_ID)]])],
+            },
+            "changes": _Maybe(
+                {
+                    "sentences": [str],
+                    "n_common": int,
+                    "n_new": int,
+                    "n_gone": int,
+                    "n_moved": int,
+                    "clusters": [
+                        {
+                            "cluster": int,
+                            "name": str,
+                            "what": str,
+                            "split": [int],
+                            "merged": [int],
+                            "before": int,
+                            "kept": int,
+                            "left": int,
+                            "joined": int,
+                            "new": int,
+                            "now": int,
+                        }
+                    ],
+                    "flows": [[int]],
+                }
+            ),
+            "profile": _Maybe(
+                {
+                    "n_instances": int,
+                    "n_permutations": int,
+                    "columns": [
+                        {
+                            "name": str,
+                            "kind": str,
+                            "effect": _NUMBER,
+                            "p_value": _NUMBER,
+                            "missing": _NUMBER,
+                            "clusters": [{"cluster": int, "n": int, "missing": _Maybe(_NUMBER)}],
+                        }
+                    ],
+                    "left_out": [{"name": str, "reason": str}],
+                    "warnings": [{"text": str, "hint": str}],
+                }
+            ),
         }
     ],
     "flows": [[[int]]],
@@ -208,7 +262,7 @@ def render(summary: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    for written in (_whole, _share, _fixed, _count, _cut, _moment):
+    for written in (_whole, _share, _fixed, _short, _count, _cut, _moment):
         environment.filters[written.__name__.removeprefix("_")] = written
     script = _asset("charts.js") + _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -304,6 +358,13 @@ def _fixed(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+def _short(value: float | None) -> str:
+    """A number of any size in a few digits: 0.01234, 12.3, 1,234."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def _share(value: float | None) -> str:
     """A percentage that says neither nothing nor everything where it is not."""
     if value is None:
@@ -370,7 +431,26 @@ def _check(summary: Any) -> None:
         listed = len(result["instances"]["id"])
         for key, column in result["instances"].items():
             if column is not None and len(column) != listed:
-                raise _broken(f"{where}.instances.{key}", f"a list of {listed}, one per listed instance")
+                raise _broken(f"{where}.instances.{key}", f"a list of {listed}, one per listed line")
+        if result["names"] is not None and len(result["names"]) != len(result["clusters"]):
+            raise _broken(f"{where}.names", f"a list of {len(result['clusters'])}, one per cluster")
+        _check_explained(result["explained"], where, listed, m)
+
+
+def _check_explained(explained: Mapping[str, Any], where: str, listed: int, m: int) -> None:
+    """Raise where explanations point at what is not there: the script would stop at it."""
+    n, n_answers = len(explained["said"]), len(explained["answers"]["label"])
+    if n > listed:
+        raise _broken(f"{where}.explained.said", f"a list of at most {listed}, one per listed line")
+    for key in ("by_labels", "nearest", "turns"):
+        if len(explained[key]) != n:
+            raise _broken(f"{where}.explained.{key}", f"a list of {n}, one per explained line")
+    for key, column in explained["answers"].items():
+        if len(column) != n_answers:
+            raise _broken(f"{where}.explained.answers.{key}", f"a list of {n_answers}, one per answer")
+    for said in explained["said"]:
+        if len(said) != m or not all(-1 <= answer < n_answers for answer in said):
+            raise _broken(f"{where}.explained.said", f"lists of {m} positions of answers")
 
 
 def _check_form(value: Any, form: Any, where: str) -> None:

@@ -18,11 +18,18 @@ from scipy.spatial.distance import squareform
 from consilience._errors import InputError, InputTypeError
 from consilience._sklearn import Interval, check_parameter
 from consilience._values import counted
-from consilience.diagnostics import cluster_flow, consensus_map, missing_patterns, pairwise_agreement
+from consilience.diagnostics import (
+    Profile,
+    cluster_flow,
+    consensus_map,
+    missing_patterns,
+    pairwise_agreement,
+    typical_labels,
+)
 from consilience.diagnostics.counts import Finding, JointRows, adjusted_information, label_counts, to_plain
 from consilience.fusion import Comparison, Fusion
 from consilience.partitions import Partitions
-from consilience.report._instances import list_instances
+from consilience.report._instances import list_instances, plain_id
 
 FORMAT = "consilience-report/1"
 
@@ -35,6 +42,7 @@ _MOST_SETS, _MOST_PATTERNS = 40, 20
 _BARS = 20
 _LEAST_LISTED = 200
 _LONGEST_PARAMETER = 120
+_TYPICAL = 3  # labels of a cluster
 
 
 def summarize(
@@ -43,7 +51,8 @@ def summarize(
     title: str | None = None,
     command: str | None = None,
     created: datetime | str | None = None,
-    listed: int = 2000,
+    listed: int = 3000,
+    profile: Profile | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows, as numbers, texts, lists and dicts; what is unknown is None.
 
@@ -61,10 +70,13 @@ def summarize(
         The command or code that made the result, shown under "How to reproduce it".
     created : datetime or str, optional
         When it was made. None is now.
-    listed : int, default=2000
-        The most instances listed one by one. With more instances, the list has the least sure ones (at most
-        ten with the same labels everywhere) and, for a quarter of it, some of every cluster. More than five
-        results share five times this number, with at least 200 each.
+    listed : int, default=3000
+        The most lines of the list of instances; those with the same labels everywhere share a line. With more
+        lines, the list has the least sure ones and, for a quarter of it, some of every cluster. It names ten
+        times as many ids at most. More than five results share five times this number, with at least 200
+        each.
+    profile : Profile, optional
+        What :func:`consilience.diagnostics.profile` found for the (first) result.
 
     Returns
     -------
@@ -81,7 +93,7 @@ def summarize(
     (5, 2)
     """
     check_parameter(
-        "listed", listed, Interval(Integral, 1, None, closed="left"), "summarize", hint="use 2000"
+        "listed", listed, Interval(Integral, 1, None, closed="left"), "summarize", hint="use 3000"
     )
     fusions = _named(results.fusions if isinstance(results, Comparison) else results)
     compared = [row for row in results.rows if not row.error] if isinstance(results, Comparison) else []
@@ -97,6 +109,7 @@ def summarize(
         cells = _CELLS if len(fusions) <= _MANY_RESULTS else _CELLS_OF_MANY
         plain_results.append(_result(name, fusion, number, plain_tables[number], each, cells))
     main = next(iter(fusions.values()))
+    plain_results[0]["profile"] = None if profile is None else _profile(profile, main)
     for entry, fusion in zip(plain_results, fusions.values(), strict=True):
         entry["with_first"] = _similarity(main, fusion)
         entry["compared"] = None
@@ -297,12 +310,14 @@ def _result(
     partitions, found = fusion.partitions, fusion.diagnostics
     rows = fusion.rows
     assigned = fusion.labels >= 0
+    instances, explained = list_instances(fusion, rows, listed)
     return {
         "name": name,
         "table": number,
         "method": fusion.method,
         "reason": fusion.reason,
         "n_clusters": fusion.n_clusters,
+        "names": None if fusion.cluster_names is None else list(fusion.names),
         "n_unassigned": int((~assigned).sum()),
         "confidence": float(found.confidence[assigned].mean()),
         "unsure": float((found.confidence[assigned] < 0.5).mean()),
@@ -342,7 +357,10 @@ def _result(
         ],
         "model": type(fusion.model).__name__,
         "parameters": _parameters(fusion.model),
-        "instances": list_instances(fusion, rows, listed),
+        "changes": _changes(fusion),
+        "profile": None,
+        "instances": instances,
+        "explained": explained,
     }
 
 
@@ -375,9 +393,11 @@ def _clusters(fusion: Fusion) -> list[dict[str, Any]]:
         np.bincount(z, values, k) / np.maximum(size, 1)
         for values in (sure, sure < 0.5, found.coverage[assigned])
     )
+    typical = _typical(fusion)
     return [
         {
             "size": int(size[c]),
+            "typical": typical[c],
             "confidence": float(mean[c]),
             "unsure": float(unsure[c]),
             "coverage": float(coverage[c]),
@@ -387,6 +407,86 @@ def _clusters(fusion: Fusion) -> list[dict[str, Any]]:
         }
         for c in range(k)
     ]
+
+
+def _typical(fusion: Fusion) -> list[list[dict[str, Any]]]:
+    """For every cluster, the labels that are most typical of it, one of a base clustering."""
+    found: list[list[dict[str, Any]]] = [[] for _ in range(fusion.n_numbers)]
+    if fusion.partitions.views is not None:  # numbers that a program made up
+        return found
+    labels = typical_labels(fusion.partitions, fusion.rows)
+    columns = (labels.cluster, labels.base, labels.label, labels.count, labels.share, labels.lift)
+    for c, base, label, count, share, lift in zip(*columns, strict=True):
+        told = found[c]
+        if lift > 1.0 and len(told) < _TYPICAL and all(known["base"] != base for known in told):
+            numbers = {"count": int(count), "share": round(share, 4), "lift": round(lift, 4)}
+            told.append({"base": base, "label": plain_id(label), **numbers})
+    return found
+
+
+def _changes(fusion: Fusion) -> dict[str, Any] | None:
+    """What became of the clusters of an earlier result: in words, a line for each cluster, and the flows."""
+    found = fusion.changes
+    if found is None:
+        return None
+    names = {} if fusion.cluster_names is None else dict(enumerate(fusion.names))
+    before, now = Counter[int](), Counter[int]()
+    for flow in found.flows:
+        before[flow.before] += flow.n_instances
+        now[flow.now] += flow.n_instances
+    sizes = np.bincount(fusion.labels[fusion.labels >= 0], fusion.partitions.counts[fusion.labels >= 0])
+    kept = {flow.now: flow.n_instances for flow in found.flows if flow.before == flow.now}
+    lines = []
+    for c in sorted({*found.stayed, *found.appeared, *found.vanished}):
+        what = "new" if c in found.appeared else "gone" if c in found.vanished else "stayed"
+        here = c not in found.vanished
+        size = int(sizes[c]) if here else 0
+        lines.append(
+            {
+                "cluster": c,
+                "name": {**found.names, **names}.get(c, str(c)),
+                "what": what,
+                "split": list(found.split.get(c, ())),
+                "merged": list(found.merged.get(c, ())),
+                "before": before[c],
+                "kept": kept.get(c, 0),
+                "left": before[c] - kept.get(c, 0),
+                "joined": now[c] - kept.get(c, 0),
+                "new": size - now[c],
+                "now": size,
+            }
+        )
+    return {
+        "sentences": list(found.told(names)),
+        "n_common": found.n_common,
+        "n_new": found.n_new,
+        "n_gone": found.n_gone,
+        "n_moved": found.n_moved,
+        "clusters": lines,
+        "flows": [list(flow) for flow in found.flows],
+    }
+
+
+def _profile(found: Profile, fusion: Fusion) -> dict[str, Any]:
+    """What distinguishes the clusters in columns that were not clustered."""
+    if not isinstance(found, Profile):
+        raise InputTypeError(
+            f"profile must be a Profile, got {type(found).__name__}.",
+            hint="pass what diagnostics.profile(fusion, frame) returned.",
+        )
+    if len(found.cluster_names) != fusion.n_numbers:
+        raise InputError(
+            f"the profile is about {counted(len(found.cluster_names), 'cluster')}, the result has "
+            f"{fusion.n_numbers}.",
+            hint="make it of the first result: diagnostics.profile(fusion, frame).",
+        )
+    told = found.as_dict()
+    for column in told["columns"]:
+        for cluster in column["clusters"]:
+            for level in cluster.get("levels", ()):
+                level["level"] = plain_id(level["level"])
+    del told["cluster_names"]  # the result may have been named since
+    return {**told, "warnings": [_warning(text) for text in found.warnings]}
 
 
 def _histogram(fusion: Fusion) -> list[list[int]]:

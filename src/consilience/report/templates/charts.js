@@ -16,7 +16,13 @@ const result = () => data.results[state.result];
 const table = () => data.tables[result().table];
 const color = (c) => (c < 0 ? "var(--none)" : `var(--c${c})`);
 const inkOf = (number, c) => `var(--p${inks[number][c]})`;
-const clusterName = (c) => (c < 0 ? "unassigned" : `cluster ${c}`);
+// The name of a cluster where it has one that is not its number.
+const nameOf = (c, number = state.result) => {
+  const name = c < 0 ? undefined : data.results[number].names?.[c];
+  return name === undefined || name === String(c) ? "" : name;
+};
+const called = (c, number) => (nameOf(c, number) ? `${c} (${cut(nameOf(c, number), 40)})` : `${c}`);
+const clusterName = (c) => (c < 0 ? "unassigned" : `cluster ${called(c)}`);
 
 function share(value) {
   if (value === null || value === undefined) return "–";
@@ -106,7 +112,7 @@ const charts = {
   // Sets of base clusterings that saw the same instances: a row of dots and a bar each.
   patterns(plot, width) {
     const { sets, seen, size } = table().patterns,
-      k = result().n_clusters;
+      k = result().clusters.length;
     const counts = result().patterns.map((row) => chosenCount(row, k));
     const step = sets.length > 24 ? 13 : 18,
       dots = sets.length * step,
@@ -218,7 +224,7 @@ const charts = {
 
   seenby(plot, width) {
     const bins = table().seen_by,
-      k = result().n_clusters;
+      k = result().clusters.length;
     const counts = result().seen_by.map((row) => chosenCount(row, k));
     const first = bins[0][1] === 0 && sum(result().seen_by[0]) === 0 ? 1 : 0;
     bars(plot, width, {
@@ -238,7 +244,7 @@ const charts = {
   // Confidence, stacked by cluster; a chosen cluster stands alone.
   histogram(plot, width) {
     const rows = result().histogram,
-      k = result().n_clusters,
+      k = result().clusters.length,
       bins = rows.length;
     bars(plot, width, {
       stacks: rows.map((row) =>
@@ -307,7 +313,7 @@ const charts = {
   consensus(plot, width) {
     const { agreement, cluster, size } = result().consensus;
     const what = (i) =>
-      `${size[i] === 1 ? "an instance" : counted(size[i], "instance")} of cluster ${cluster[i]}`;
+      `${size[i] === 1 ? "an instance" : counted(size[i], "instance")} of cluster ${called(cluster[i])}`;
     heatmap(plot, width, {
       n: cluster.length,
       value: (i, j) => (agreement[i][j] === null ? null : agreement[i][j] / 100),
@@ -332,7 +338,7 @@ const charts = {
       top = 34;
     const full = Math.max(width, n * 90);
     const x = (r) => 4 + (r / (n - 1)) * (full - block - 8);
-    const nodeName = (r, c) => `cluster ${c} of ${cut(data.results[r].name, 60)}`;
+    const nodeName = (r, c) => `cluster ${called(c, r)} of ${cut(data.results[r].name, 60)}`;
     const places = [];
     data.results.forEach((entry, r) => {
       const order = entry.clusters.map((_, c) => c);

@@ -42,7 +42,7 @@ function flip(heading, first) {
 }
 for (const body of all("table[data-sortable]")) {
   all("thead th", body).forEach((heading, column) =>
-    heading.querySelector("button").addEventListener("click", () => {
+    heading.querySelector("button")?.addEventListener("click", () => {
       const words = heading.firstElementChild.dataset.kind === "name";
       const sign = flip(heading, words || column === 0 ? "ascending" : "descending");
       const read = (row) => {
@@ -93,20 +93,24 @@ function headInstances() {
   byId("instances").tHead.replaceChildren(row);
 }
 
+// Ids of a line that hold the words; all of them where the line itself does.
+const idsOf = (i) => [result().instances.id[i], ...result().instances.others[i]];
+function hits(i) {
+  const listed = result().instances,
+    words = view.text.toLowerCase();
+  const about = [listed.why[i], nameOf(listed.cluster[i])];
+  if (!words || about.some((text) => text.toLowerCase().includes(words))) return idsOf(i);
+  return idsOf(i).filter((id) => String(id).toLowerCase().includes(words));
+}
 function matching() {
   const listed = result().instances,
-    column = listed[view.sort],
-    words = view.text.toLowerCase();
+    column = listed[view.sort];
   const rows = listed.id
-    .map((_, i) => i)
+    .map((_, i) => [i, hits(i)])
     .filter(
-      (i) =>
-        (state.cluster === null || listed.cluster[i] === state.cluster) &&
-        (!words ||
-          String(listed.id[i]).toLowerCase().includes(words) ||
-          listed.why[i].toLowerCase().includes(words)),
+      ([i, ids]) => ids.length && (state.cluster === null || listed.cluster[i] === state.cluster),
     );
-  return rows.sort((a, b) => view.sign * compare(column[a], column[b]) || a - b);
+  return rows.sort(([a], [b]) => view.sign * compare(column[a], column[b]) || a - b);
 }
 
 function clusterButton(c) {
@@ -116,20 +120,21 @@ function clusterButton(c) {
     { type: "button", class: "cluster", "data-cluster": c, title: `Show cluster ${c} only` },
     el("i", { class: "swatch", style: `--c: var(--c${c})` }),
     `${c}`,
+    ...(nameOf(c) ? [" ", el("bdi", { title: nameOf(c) }, cut(nameOf(c), 24))] : []),
   );
 }
 
 function votesOf(votes) {
   const { names } = table();
   const special = { [UNSEEN]: ["not seen", "gap"], [UNDECIDED]: ["no single cluster", "open"] };
-  const words = (vote) => special[vote]?.[0] ?? `cluster ${vote}`;
+  const words = (vote) => special[vote]?.[0] ?? `cluster ${called(vote)}`;
   const square = (vote) =>
     el("i", special[vote] ? { class: special[vote][1] } : { style: `--c: var(--c${vote})` });
   const text = votes.map((vote, j) => `${cut(names[j], 40)}: ${words(vote)}`).join("\n");
   return el("span", { class: "votes", tip: text, "aria-hidden": "true" }, ...votes.map(square));
 }
 
-function instanceRow(i) {
+function instanceRow([i, [id]]) {
   const listed = result().instances;
   const cells = {
     cluster: () => clusterButton(listed.cluster[i]),
@@ -143,18 +148,11 @@ function instanceRow(i) {
         el(
           "td",
           { class: "text" },
-          `${listed.why[i]}${alike(listed.alike[i])} `,
+          `${listed.why[i]} `,
           ...(listed.votes ? [votesOf(listed.votes[i])] : []),
         ),
       );
-    else if (name === "id")
-      row.append(
-        el(
-          "th",
-          { scope: "row", class: "name" },
-          el("bdi", { title: String(listed.id[i]) }, cut(String(listed.id[i]), 60)),
-        ),
-      );
+    else if (name === "id") row.append(idCell(i, id, row));
     else
       row.append(
         el("td", { class: kind, "data-label": title }, (cells[name] ?? (() => fixed(listed[name][i])))()),
@@ -162,10 +160,100 @@ function instanceRow(i) {
   }
   return row;
 }
-const alike = (count) =>
-  count > 1 && result().instances.id.length < table().n_instances
-    ? ` (${counted(count, "instance")} with the same labels)`
-    : "";
+
+function idCell(i, id, row) {
+  const count = result().instances.alike[i];
+  const text = el("bdi", { title: String(id) }, cut(String(id), 60));
+  const many = count > 1 ? [" ", el("small", {}, `× ${whole(count)}`)] : [];
+  if (i >= result().explained.said.length && count === 1)
+    return el("th", { scope: "row", class: "name" }, text);
+  const button = el("button", { type: "button", class: "open", "aria-expanded": "false" }, text);
+  button.addEventListener("click", () => {
+    const open = button.getAttribute("aria-expanded") === "false";
+    button.setAttribute("aria-expanded", open);
+    if (open) row.after(detailRow(i));
+    else row.nextElementSibling.remove();
+  });
+  return el("th", { scope: "row", class: "name" }, button, ...many);
+}
+
+// ---- why an instance is where it is
+function detailRow(i) {
+  const parts = [...sameLabels(i), ...(i < result().explained.said.length ? explained(i) : [])];
+  return el("tr", { class: "detail" }, el("td", { colspan: COLUMNS.length }, ...parts));
+}
+
+function sameLabels(i) {
+  const listed = result().instances,
+    count = listed.alike[i];
+  if (count === 1) return [];
+  const known = idsOf(i),
+    rest = count - known.length;
+  const text = `${counted(count, "instance")} with the same labels everywhere: ${known.join(", ")}`;
+  return [el("p", { class: "ids" }, el("bdi", {}, rest > 0 ? `${text} and ${whole(rest)} more.` : `${text}.`))];
+}
+
+function explained(i) {
+  const { answers, said, by_labels, nearest, turns } = result().explained;
+  const { names, groups } = table(),
+    cluster = result().instances.cluster[i];
+  const sources = groups ? [...new Set(groups)] : names;
+  const seen = said[i].filter((answer) => answer >= 0);
+  if (!seen.length) return [el("p", {}, "No source saw it.")];
+  const mean = (places) => {
+    const total = new Map();
+    for (const answer of places) {
+      const shares = answers.shares[answer];
+      for (let p = 0; p < shares.length; p += 2)
+        total.set(shares[p], (total.get(shares[p]) ?? 0) + shares[p + 1] / 1000 / places.length);
+    }
+    return total;
+  };
+  const support = mean(seen);
+  const shown = [...support.keys()].sort((a, b) => support.get(b) - support.get(a) || a - b).slice(0, 6);
+  const cells = (shares) =>
+    shown.map((c) => el("td", { class: "number cell", style: `--v: ${shares.get(c) ?? 0}` }, share(shares.get(c) ?? 0)));
+  const line = (name, text, places) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "name" }, el("bdi", { title: name }, cut(name, 32))),
+      el("td", { class: "text" }, el("bdi", { title: text }, cut(text, 40))),
+      ...(places.length ? cells(mean(places)) : shown.map(() => el("td", { class: "number" }, "–"))),
+    );
+  const rows = sources.map((name, j) => {
+    const places = said[i].filter((answer, b) => answer >= 0 && (groups ? groups[b] === name : b === j));
+    const text = groups ? counted(places.length, "base clustering") : String(answers.label[places[0]]);
+    return line(name, places.length ? text : "not seen", places);
+  });
+  rows.push(line("mean", "", seen));
+  const head = ["Source", "Said", ...shown.map((c) => `in ${called(c)}`)];
+  const body = el(
+    "table",
+    { class: "short heat said" },
+    el("thead", {}, el("tr", {}, ...head.map((text, n) => el("th", { scope: "col", class: ["name", "text"][n] ?? "number" }, text)))),
+    el("tbody", {}, ...rows),
+  );
+  const told = [];
+  if (by_labels[i] >= 0 && cluster >= 0 && by_labels[i] !== cluster)
+    told.push(
+      `Its labels alone speak more for ${clusterName(by_labels[i])}; the method kept it with others that are like it.`,
+    );
+  for (const [source, instead, to] of turns[i] ?? []) {
+    const had = instead === null ? "had not seen it" : `had said ${instead}`;
+    told.push(`If ${sources[source]} ${had}, it would be in ${clusterName(to)}.`);
+  }
+  if (turns[i] !== null && !turns[i].length && seen.length > 1 && cluster >= 0)
+    told.push("No single source could have changed that.");
+  for (const [id, count, c, agreeing, both] of nearest[i]) {
+    const more = count > 1 ? ` and ${whole(count - 1)} more` : "";
+    told.push(`Like it: ${cut(String(id), 60)}${more}, ${clusterName(c)}; ${agreeing} of ${both} labels in common.`);
+  }
+  return [
+    el("div", { class: "scroll tall" }, body),
+    el("ul", { class: "told" }, ...told.map((text) => el("li", {}, el("bdi", {}, text)))),
+  ];
+}
 
 function listInstances() {
   const rows = matching(),
@@ -179,8 +267,9 @@ function listInstances() {
     body.append(
       el("tr", {}, el("td", { colspan: COLUMNS.length, class: "text" }, "No listed instance matches.")),
     );
+  const total = sum(result().instances.id.map((_, i) => idsOf(i).length));
   byId("found").textContent =
-    `${whole(rows.length)} of ${counted(result().instances.id.length, "listed instance")}`;
+    `${whole(sum(rows.map(([, ids]) => ids.length)))} of ${counted(total, "listed instance")}`;
   byId("page").textContent = rows.length
     ? `${whole(start + 1)} to ${whole(start + shown.length)} of ${whole(rows.length)}`
     : "";
@@ -199,7 +288,9 @@ byId("download").addEventListener("click", () => {
     names = ["id", "cluster", "alternative", "confidence", "margin", "coverage", "why"];
   const lines = [
     [table().id_name, ...names.slice(1)],
-    ...matching().map((i) => names.map((name) => listed[name][i])),
+    ...matching().flatMap(([i, ids]) =>
+      ids.map((id) => [id, ...names.slice(1).map((name) => listed[name][i])]),
+    ),
   ];
   const text = lines.map((line) => line.map(csvCell).join(",") + "\r\n").join("");
   const link = el("a", {
@@ -243,13 +334,13 @@ function chips() {
           "aria-label": `${clusterName(c)}, ${counted(size, "instance")}`,
         },
         el("i", { class: "swatch", style: `--c: ${color(c)}` }),
-        c < 0 ? "none" : `${c}`,
+        el("bdi", {}, c < 0 ? "none" : `${c} ${cut(nameOf(c), 16)}`.trim()),
       ),
     ),
   );
   byId("filter").replaceChildren(
     el("option", { value: "" }, "all"),
-    ...clusters.map(([c, size]) => el("option", { value: c }, `${c < 0 ? "none" : c} (${whole(size)})`)),
+    ...clusters.map(([c, size]) => el("option", { value: c }, `${c < 0 ? "none" : `${c} ${cut(nameOf(c), 24)}`.trim()} (${whole(size)})`)),
   );
 }
 
