@@ -546,10 +546,10 @@ class TestOtherCommands:
             assert run(["cluster", *files, "-k", "3", "--report", "page.html", *options]) == 0
             told = [" ".join(line.split()) for line in said(capfd).err.splitlines()]
             assert any(line.startswith(f"words {read} ") for line in told)
-            assert any(line.startswith("Warning: view 'same' was not used") for line in told)
+            assert any(line.startswith("Warning: view 'same' tells no two instances apart") for line in told)
             page = (here / "page.html").read_text()
             assert "How strongly each view supports each cluster" in page
-            assert "view &#39;same&#39; was not used" in page.replace("View", "view")
+            assert "view &#39;same&#39; tells no two" in page.replace("View", "view")
         for wrong, message in (
             (["--kind", "counts"], "--kind 'counts' names no view. Hint: as in --kind notes=..."),
             (["--weight", "size=much"], "--weight needs a number."),

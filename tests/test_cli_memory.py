@@ -52,7 +52,7 @@ def test_the_size_of_a_table_is_known_before_it_is_read(path):
 @kinds
 @pytest.mark.parametrize("command", ["fuse", "compare", "simulate", "cluster"])
 def test_more_than_there_is_is_refused(path, command, monkeypatch, capfd):
-    monkeypatch.setattr(files, "_pieces", lambda *_, **__: pytest.fail("it was read"))
+    monkeypatch.setattr(files, "pieces", lambda *_, **__: pytest.fail("it was read"))
     monkeypatch.setenv("CONSILIENCE_MEMORY", "100K")
     assert run([command, path]) == 2
     err = capfd.readouterr().err

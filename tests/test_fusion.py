@@ -427,7 +427,7 @@ class TestFuseViews:
         assert lines[start + 2].split() == ["words", "counts", "80", "10", second.agrees, "1.00"]
         assert lines[start + 3].split() == ["same", "measurements", "0", "0", "-", "0.00"]
         assert lines[start + 4].startswith("Empty rows have no entry at all")
-        assert any(line.startswith("Warning: view 'same' was not used") for line in lines)
+        assert any(line.startswith("Warning: view 'same' tells no two instances apart") for line in lines)
         page = fusion._repr_html_()
         assert "<b>3 clusters of 90 instances</b> from 3 views" in page
         assert "<td>measurements</td>" in page

@@ -276,7 +276,7 @@ class TestNothingKnown:
     def test_a_view_that_says_nothing_is_named(self):
         truth, views, _ = mixed(missing=0.0)
         views["same"] = np.ones((len(truth), 3))
-        with pytest.warns(UserWarning, match=r"view 'same' was not used: .* Hint"):
+        with pytest.warns(UserWarning, match=r"view 'same' tells no two instances apart.*not used.* Hint"):
             model = PSE(3, random_state=0).fit(views)
         assert model.view_weights_[3] == 0.0
         assert np.isnan(model.view_agreement_[3])

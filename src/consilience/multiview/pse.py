@@ -900,8 +900,8 @@ def _uninformed(informed: np.ndarray) -> list[Finding]:
 def _unused(readings: Mapping[str, ViewReading]) -> list[Finding]:
     return [
         Finding(
-            f"view {name!r} was not used: it has fewer than three rows, or they are all the same.",
-            hint="leave it out, or check what it holds.",
+            f"view {name!r} tells no two instances apart, or has fewer than three rows: it was not used.",
+            hint="leave this view out, or check what it holds.",
         )
         for name, reading in readings.items()
         if not reading.n_rows
