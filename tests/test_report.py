@@ -784,6 +784,8 @@ class TestExplained:
             fusion = fuse_views(views, 3, n_partitions=4, random_state=0)
         else:
             fusion, _ = labelled()
+            labels = np.where(np.arange(len(fusion.labels)) % 29 == 0, -1, fusion.labels)
+            fusion = given(labels, fusion.partitions)  # some were left unassigned
         summary = summarize(fusion)
         result, table = summary["results"][0], summary["tables"][0]
         explained, answers = result["explained"], result["explained"]["answers"]
@@ -791,6 +793,7 @@ class TestExplained:
         assert len(explained["said"]) == len(result["instances"]["id"])
         for i, first in enumerate(result["instances"]["id"]):
             told = fusion.explain(first)
+            assert told.label == result["instances"]["cluster"][i]
             assert told.n_twins >= result["instances"]["alike"][i] - 1
             assert told.by_labels == explained["by_labels"][i]
             turns = [[sources.index(turn.source), turn.instead, turn.label] for turn in told.turns]
@@ -825,6 +828,11 @@ class TestExplained:
         assert some["by_labels"] == whole["by_labels"][:20]
         assert some["turns"] == [*whole["turns"][:7], *[None] * 13]
         render(summarize(fusion))
+        monkeypatch.setattr(lines, "_MOST_COMPARED", 4 * 20 * 30)
+        frequent = np.argsort(-fusion.rows.counts, kind="stable")[:30]
+        first = [int(np.argmax(fusion.rows.inverse == r)) for r in frequent]
+        near = summarize(fusion)["results"][0]["explained"]["nearest"]
+        assert {found[0] for one in near for found in one} <= set(fusion.index[first])
 
     @pytest.mark.parametrize(
         ("path", "value", "message"),
@@ -894,6 +902,8 @@ class TestLiving:
         page = render(summarize(april))
         assert ">What changed</h2>" in page
         assert ">What changed</h2>" not in render(summarize(march))
+        page = render(summarize([april, given(april.labels, april.partitions)]))
+        assert page.count("This result follows no earlier one.") == 1
 
     def test_clusters_that_are_gone(self):
         march, _ = labelled()

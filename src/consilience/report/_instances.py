@@ -91,12 +91,13 @@ def _explain(fusion: Fusion, rows: JointRows, row: np.ndarray) -> dict[str, Any]
     said, used = said.reshape(codes.shape) - (used[0] < 0), used[used >= 0]
     by_labels = np.where(seen.any(axis=1), predict_labels(fusion.evidence, codes), UNSEEN)
     n_turned = min(len(row), max(_MOST_CHANGES // n_changes(table), 1))
+    turns = _turns(fusion, codes[:n_turned], by_labels) + [None] * (len(row) - n_turned)
     return {
         "answers": _answers(fusion, rows, used),
         "said": said.tolist(),
         "by_labels": by_labels.tolist(),
         "nearest": _nearest(fusion, rows, codes),
-        "turns": _turns(fusion, codes[:n_turned], by_labels) + [None] * (len(row) - n_turned),
+        "turns": [[] if label < 0 else told for label, told in zip(rows.labels[row], turns, strict=True)],
     }
 
 
