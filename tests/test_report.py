@@ -78,7 +78,7 @@ class TestNumbers:
 
     def test_the_table(self, fusion, summary):
         table, codes = summary["tables"][0], fusion.partitions.codes
-        assert (table["n_instances"], table["n_bases"]) == codes.shape
+        assert (table["n_instances"], table["n_partitions"]) == codes.shape
         assert table["n_distinct"] == len({tuple(row) for row in codes.tolist()})
         assert table["n_labels"] == (codes >= 0).sum()
         assert table["missing_share"] == pytest.approx((codes < 0).mean())
@@ -359,7 +359,7 @@ class TestResults:
         other = given(fusion.labels, fusion.partitions.codes[:, :4])
         found = summarize([fusion, fusion, other])
         assert [result["table"] for result in found["results"]] == [0, 0, 1]
-        assert [table["n_bases"] for table in found["tables"]] == [6, 4]
+        assert [table["n_partitions"] for table in found["tables"]] == [6, 4]
 
     @pytest.mark.parametrize(
         ("results", "error", "message"),

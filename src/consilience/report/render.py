@@ -45,7 +45,7 @@ _FORM: dict[str, Any] = {
     "tables": [
         {
             "n_instances": int,
-            "n_bases": int,
+            "n_partitions": int,
             "n_distinct": int,
             "n_labels": int,
             "missing_share": _NUMBER,
@@ -414,7 +414,7 @@ def _check(summary: Any) -> None:
             raise _broken(f"{where}.table", "the position of a table")
         if sum(cluster["size"] > 0 for cluster in result["clusters"]) != result["n_clusters"]:
             raise _broken(f"{where}.clusters", f"a list of {result['n_clusters']} clusters with members")
-        m = summary["tables"][result["table"]]["n_bases"]
+        m = summary["tables"][result["table"]]["n_partitions"]
         columns = {**result["bases"], "base_seen": result["base_seen"]}
         columns |= {key: summary["tables"][result["table"]][key] for key in ("names", "n_clusters", "n_seen")}
         for key, column in columns.items():

@@ -208,7 +208,7 @@ def _table(partitions: Partitions) -> dict[str, Any]:
     groups = None if partitions.views is None else list(partitions.views)
     return {
         "n_instances": partitions.n_instances,
-        "n_bases": partitions.n_partitions,
+        "n_partitions": partitions.n_partitions,
         "n_distinct": partitions.distinct.n_rows,
         "n_labels": int(n_seen.sum()),
         "missing_share": partitions.missing_share,
