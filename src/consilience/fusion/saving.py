@@ -3,7 +3,7 @@
 The file is a zip with a ``manifest.json`` and one ``.npy`` per array. The manifest says which version wrote
 it and holds the result as a tree: plain values are themselves, all else is ``{"$": kind, ...}``. Objects of
 this package are kept by the name of their class and their attributes; no other class can be in a file, so
-loading one calls no constructor, no function and no pickle.
+loading one runs no code but ours, and no pickle.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ class _Writer:
             return {"$": "random_state", "state": self.encode(value.get_state(legacy=False), where)}
         ours = bool(_home(type(value)))
         if isinstance(value, tuple) and hasattr(value, "_fields") and ours:
-            items = [self.encode(getattr(value, f), f"{where}.{f}") for f in value._fields]
-            return {"$": "tuple", "class": _name(type(value)), "items": items}
+            fields = {f: self.encode(getattr(value, f), f"{where}.{f}") for f in value._fields}
+            return {"$": "named", "class": _name(type(value)), "fields": fields}
         if isinstance(value, list | tuple):
             items = [self.encode(item, f"{where}[{i}]") for i, item in enumerate(value)]
             return {"$": type(value).__name__, "items": items}
@@ -280,9 +280,9 @@ class _Reader:
             return generator
         if kind in ("list", "tuple"):
             items = [self.decode(item) for item in node["items"]]
-            if "class" in node:
-                return _class(node["class"])._make(items)
             return items if kind == "list" else tuple(items)
+        if kind == "named":  # by name: a field that a later version adds has a default
+            return _class(node["class"])(**{f: self.decode(v) for f, v in node["fields"].items()})
         if kind == "dict":
             return {self.decode(k): self.decode(v) for k, v in node["items"]}
         if kind == "object":
