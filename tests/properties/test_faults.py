@@ -3,6 +3,7 @@
 Moments are random: a few in `make test`, a hundred a command and signal in `make fuzz`.
 """
 
+import itertools
 import os
 import resource
 import signal
@@ -94,8 +95,16 @@ def complete(path):
     return path.read_text().count("\n") == 301
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+# In `make test` each command meets one signal, and each signal a command; in `make fuzz` all meet all.
+MEETINGS = (
+    [(name, number) for name in COMMANDS for number in SIGNALS]
+    if RUNS > 1
+    else list(zip(COMMANDS, itertools.cycle(SIGNALS), strict=False))
+)
+
+
+@pytest.mark.parametrize(("name", "number"), MEETINGS)
 def test_signals_at_random_moments(given, name, number):
     arguments, outputs = COMMANDS[name]
     whole = seconds(given, name)
