@@ -12,7 +12,7 @@ from consilience._errors import InputError
 from consilience._label_tables import plain
 from consilience._values import counted, did_you_mean
 from consilience.diagnostics.counts import JointRows, Tabulated, label_counts
-from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_labels
+from consilience.diagnostics.posterior import Evidence, predict_labels
 from consilience.partitions import Partitions
 
 _NEAREST = 5  # instances that are shown as alike
@@ -150,6 +150,7 @@ class Explanation(Tabulated):
 def explain(
     partitions: Partitions,
     rows: JointRows,
+    evidence: Evidence,
     row: int,
     *,
     confidence: float,
@@ -162,7 +163,6 @@ def explain(
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     seen = np.flatnonzero(codes >= 0)
     of_base = {j: shares[partitions.offsets[j] + codes[j]] for j in seen.tolist()}
-    evidence = gather_evidence(partitions, rows)
     by_labels = int(predict_labels(evidence, codes[None])[0]) if len(seen) else -1
     return Explanation(
         id=row if partitions.index is None else plain(partitions.index[row]),

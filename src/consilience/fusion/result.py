@@ -318,6 +318,7 @@ class Fusion:
         return explain(
             self.partitions,
             self.rows,
+            self.evidence,
             row,
             confidence=float(found.confidence[row]),
             margin=float(found.margin[row]),
