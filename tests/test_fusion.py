@@ -432,6 +432,21 @@ class TestFuseViews:
         assert "<b>3 clusters of 90 instances</b> from 3 views" in page
         assert "<td>measurements</td>" in page
 
+    def test_margin_and_alternative_follow_the_places_that_confidence_follows(self):
+        _, views, observed = kinds()
+        fusion = fuse_views(views, 3, mask=observed, random_state=0)
+        centers = fusion.model._centers
+        d = ((fusion.model.embedding_[:, None] - centers) ** 2).sum(axis=2)
+        near = np.sort(d, axis=1)
+        assert_allclose(fusion.margin, near[:, 1] / (near[:, 0] + near[:, 1]), atol=1e-9)
+        assert_array_equal(fusion.diagnostics.alternative, np.argsort(d, axis=1)[:, 1])
+        assert_array_equal(
+            np.argsort(fusion.confidence, kind="stable"), np.argsort(fusion.margin, kind="stable")
+        )
+        turned = fusion.like(np.array([5, 9, 7])[fusion.labels])
+        expected = np.array([5, 9, 7])[fusion.diagnostics.alternative]
+        assert_array_equal(turned.diagnostics.alternative, expected)
+
     def test_identical_instances_are_not_sure(self):
         with pytest.warns(ConvergenceWarning, match=r"only 1 distinct instance for n_clusters=3"):
             fusion = fuse_views([np.ones((20, 2))] * 2, 3, random_state=0)

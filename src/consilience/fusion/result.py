@@ -173,19 +173,34 @@ class Fusion:
             found[:, self.labels[self.model.labels_ == own][0]] = self.model.view_support_[:, own]
         return found
 
+    @property
+    def _numbers(self) -> np.ndarray:
+        """Numbers of the clusters that the model of views numbers otherwise; the last is that of -1."""
+        numbers = np.full(int(self.model.labels_.max()) + 2, -1)
+        numbers[self.model.labels_] = self.labels
+        numbers[-1] = -1
+        return numbers
+
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """See :func:`consilience.diagnostics.diagnose`. Of views, the model says how sure it is."""
         found = diagnose(self.partitions, self.rows)
         if not self.by_views:
             return found
-        sure = self.model.confidence_
+        sure, (margin, behind) = self.model.confidence_, self.model.borders_
         sentences = [
             *self.model.findings_,
             *missing_warnings(found.missing),
             *instance_warnings(sure, self.labels, self.partitions.counts),
         ]
-        return replace(found, confidence=sure, warnings=sentences, of_views=True)
+        return replace(
+            found,
+            confidence=sure,
+            margin=margin,
+            alternative=self._numbers[behind],
+            warnings=sentences,
+            of_views=True,
+        )
 
     @property
     def confidence(self) -> np.ndarray:
@@ -281,9 +296,7 @@ class Fusion:
             raise InputTypeError(
                 f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
             )
-        numbers = np.full(int(self.model.labels_.max()) + 2, -1)  # the last is that of -1
-        numbers[self.model.labels_] = self.labels
-        labels = numbers[self.model.predict(new, mask=mask)]
+        labels = self._numbers[self.model.predict(new, mask=mask)]
         if not hasattr(self.model, "predict_confidence"):
             return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
         return Placed(labels, self.model.predict_confidence(new, mask=mask), np.full(len(labels), -1))

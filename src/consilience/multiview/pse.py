@@ -547,7 +547,25 @@ def support_of_clusters(view: View, labels: np.ndarray, n_clusters: int) -> np.n
     return np.where(known, (inside - share) / np.where(known, 1.0 - share, 1.0), np.nan)
 
 
-def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clusters: int) -> np.ndarray:
+def borders(result: PSEResult, labels: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far instances are from the border of their cluster, .5 to 1, and the cluster behind it.
+
+    d_2 / (d_1 + d_2), with d_1 and d_2 the squared distances to the own and the next centre. 0 and -1 for an
+    instance of which nothing is known; 1 and -1 where there is one cluster.
+    """
+    some = result.embedding.any(axis=1) & (labels >= 0)
+    margin, behind = some.astype(float), np.full(len(labels), -1)
+    if len(centers) > 1 and some.any():
+        d = euclidean_distances(result.embedding[some], centers, squared=True)
+        place, z = np.arange(len(d)), labels[some]
+        own = d[place, z]
+        d[place, z] = np.inf
+        behind[some] = d.argmin(axis=1)
+        margin[some] = d.min(axis=1) / np.maximum(d.min(axis=1) + own, 1e-300)
+    return margin, behind
+
+
+def confidence(result: PSEResult, labels: np.ndarray, margin: np.ndarray, n_clusters: int) -> np.ndarray:
     r"""The chance that an instance is in the right cluster, as far as its place can tell.
 
     .. math:: logit \, p_i = 5.5 \bar m + 0.6 \, logit \, a + 2.8 b - 3.1 l - 2.85 + (m_i - \bar m)
@@ -555,33 +573,27 @@ def confidence(result: PSEResult, labels: np.ndarray, centers: np.ndarray, n_clu
     is what held on sets of known classes: first how well instances are placed on the whole, then how far one
     is from the border of its cluster. Zero for an instance of which nothing is known.
 
-    Symbols: m_i -> (d_2 - d_1) / (d_2 + d_1), d_1 and d_2 the squared distances to the own and the next
-    centre; a -> the share of rows that clusters of a view alone put where they are; b -> how even the
-    clusters are, the exponential of the entropy of their shares over `n_clusters`; l -> the share of the
-    first `n_clusters` directions in all places.
+    Symbols: m_i -> twice the `margin` less one, (d_2 - d_1) / (d_2 + d_1); a -> the share of rows that
+    clusters of a view alone put where they are; b -> how even the clusters are, the exponential of the
+    entropy of their shares over `n_clusters`; l -> the share of the first `n_clusters` directions in all places.
     """
-    some = result.embedding.any(axis=1) & (labels >= 0)
-    out = np.zeros(len(labels))
-    if len(centers) < 2 or not some.any():
+    some = margin > 0.0
+    out, z = np.zeros(len(labels)), labels[some]
+    if not len(z) or z.max() == 0:
         out[some] = 1.0 / n_clusters  # one cluster: right in one of as many as were asked for
         return out
-    z = labels[some]
-    d = euclidean_distances(result.embedding[some], centers, squared=True)
-    place = np.arange(len(z))
-    own = d[place, z]
-    d[place, z] = np.inf
-    margin = (d.min(axis=1) - own) / np.maximum(d.min(axis=1) + own, 1e-300)
+    m = 2.0 * margin[some] - 1.0
     shares = np.bincount(z) / len(z)
     even = np.exp(-(shares * np.log(np.maximum(shares, 1e-300))).sum()) / n_clusters
     alone = np.clip(_found_alone(result, labels, n_clusters), 0.02, 0.98)
     level = (
-        5.5 * margin.mean()
+        5.5 * m.mean()
         + 0.6 * np.log(alone / (1.0 - alone))
         + 2.8 * even
         - 3.1 * result.directions[:n_clusters].sum()
         - 2.85
     )
-    out[some] = 1.0 / (1.0 + np.exp(-(level + margin - margin.mean())))
+    out[some] = 1.0 / (1.0 + np.exp(-(level + m - m.mean())))
     return out
 
 
@@ -690,6 +702,9 @@ class PSE(ViewMethod):
         Whether anything is known of an instance.
     confidence_ : ndarray of shape (n_instances,)
         The estimated chance that an instance is in the right cluster; 0 where nothing is known of it.
+    borders_ : tuple of ndarray
+        The margin of every instance, d_2 / (d_1 + d_2) of the squared distances to the own and the next
+        centre, and that next cluster; 0 and -1 where nothing is known.
     findings_ : list of str
         What makes the answer doubtful, in sentences; `fit` warns of each.
 
@@ -785,7 +800,8 @@ class PSE(ViewMethod):
 
     def _learn(self, result: PSEResult, views: Views, order: np.ndarray) -> None:
         self._result = result
-        self.__dict__.pop("confidence_", None)  # of an earlier fit
+        for name in ("confidence_", "borders_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         self._centers = result.cluster_centers[order[order < len(result.cluster_centers)]]
         self.embedding_ = result.embedding
         self.informed_ = np.asarray(result.embedding.any(axis=1))
@@ -834,8 +850,13 @@ class PSE(ViewMethod):
     def confidence_(self) -> np.ndarray:
         """Per instance, the estimated chance that it is in the right cluster; found when first asked for."""
         with threadpool_limits(limits=1):
-            centers = self._centers[: self.n_clusters_]
-            return confidence(self._result, self.labels_, centers, self.n_clusters)
+            return confidence(self._result, self.labels_, self.borders_[0], self.n_clusters)
+
+    @cached_property
+    def borders_(self) -> tuple[np.ndarray, np.ndarray]:
+        """Margin and next cluster of every instance; found when first asked for."""
+        with threadpool_limits(limits=1):
+            return borders(self._result, self.labels_, self._centers[: self.n_clusters_])
 
     def embedded_view(self, v: int) -> tuple[np.ndarray, np.ndarray]:
         """The instances that a view was used for and their places in it; one place where it says nothing."""
