@@ -575,7 +575,8 @@ def confidence(result: PSEResult, labels: np.ndarray, margin: np.ndarray, n_clus
 
     Symbols: m_i -> twice the `margin` less one, (d_2 - d_1) / (d_2 + d_1); a -> the share of rows that
     clusters of a view alone put where they are; b -> how even the clusters are, the exponential of the
-    entropy of their shares over `n_clusters`; l -> the share of the first `n_clusters` directions in all places.
+    entropy of their shares over `n_clusters`; l -> the share of the first `n_clusters` directions in all
+    places.
     """
     some = margin > 0.0
     out, z = np.zeros(len(labels)), labels[some]
