@@ -104,3 +104,15 @@ def test_views_speak_as_one():
     found = fuse_views(views, 2, random_state=0).explain(0)
     assert [said.source for said in found.said] == ["sound", "sight"]
     assert [said.seen for said in found.said] == [False, True]
+
+
+def test_clusters_are_called_by_their_names(fusion):
+    named = fusion.rename(["loyal", "new", "lost"])
+    for instance in ("p0", "p7", "p123"):
+        plain, found = fusion.explain(instance), named.explain(instance)
+        assert found.sentences[0].startswith(
+            f"{instance!r} is in cluster {found.label} ({named.names[found.label]})"
+        )
+        assert all(name in str(found) for c, name in enumerate(named.names) if found.support[c] > 0)
+        assert not any(name in str(plain) for name in named.names)
+        assert len(str(found).splitlines()) == len(str(plain).splitlines())

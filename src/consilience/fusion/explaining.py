@@ -75,6 +75,8 @@ class Explanation(Tabulated):
         The instances most like it, twins left out.
     turns : tuple of Turn
         Single changes of what was said that would put it elsewhere.
+    cluster_names : tuple of str or None
+        Names of the clusters, where the fusion has some.
     """
 
     id: Any
@@ -88,6 +90,10 @@ class Explanation(Tabulated):
     n_twins: int
     alike: tuple[Alike, ...]
     turns: tuple[Turn, ...]
+    cluster_names: tuple[str, ...] | None = None
+
+    def _cluster(self, number: int) -> str:
+        return f"{number}" if self.cluster_names is None else f"{number} ({self.cluster_names[number]})"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -100,20 +106,20 @@ class Explanation(Tabulated):
         for said in seen:
             if said.source not in pro:
                 against.setdefault(int(np.argmax(said.shares)), []).append(said.source)
-        first = f"{self.id!r} is in cluster {self.label} (confidence {self.confidence:.2f})"
+        first = f"{self.id!r} is in cluster {self._cluster(self.label)} (confidence {self.confidence:.2f})"
         reasons = [f"{_named(pro)} for it"] if pro else []
-        reasons += [f"{_named(sources)} for {c}" for c, sources in sorted(against.items())]
+        reasons += [f"{_named(sources)} for {self._cluster(c)}" for c, sources in sorted(against.items())]
         lines = [f"{first}: {', '.join(reasons)}." if reasons else f"{first}."]
         if self.by_labels != self.label:
             lines.append(
-                f"Its labels alone speak more for cluster {self.by_labels}; the method kept it with others "
-                "that are like it."
+                f"Its labels alone speak more for cluster {self._cluster(self.by_labels)}; the method "
+                "kept it with others that are like it."
             )
         if self.n_twins:
             lines.append(f"{counted(self.n_twins, 'other instance')} got exactly these labels.")
         for turn in self.turns:
             had = "had not seen it" if turn.instead is None else f"had said {turn.instead!r}"
-            lines.append(f"If {turn.source!r} {had}, it would be in cluster {turn.label}.")
+            lines.append(f"If {turn.source!r} {had}, it would be in cluster {self._cluster(turn.label)}.")
         if not self.turns and len(seen) > 1:
             lines.append("No single source could have changed that.")
         return tuple(lines)
@@ -128,20 +134,20 @@ class Explanation(Tabulated):
         if shown:
             width = max(6, *(len(said.source) for said in self.said))
             said_width = max(4, *(len(_text(said.label)) for said in self.said))
-            head = "".join(f"{f'in {c}':>8s}" for c in shown)
+            heads = [f"in {c if self.cluster_names is None else self.cluster_names[c]}" for c in shown]
+            wide = [max(8, len(head) + 2) for head in heads]
+            head = "".join(f"{head:>{w}s}" for head, w in zip(heads, wide, strict=True))
             lines += ["", f"{'source':{width}s}  {'said':{said_width}s}{head}"]
             for said in self.said:
-                cells = "".join(f"{said.shares[c]:8.0%}" for c in shown) if said.seen else ""
+                cells = _percents(said.shares, shown, wide) if said.seen else ""
                 lines.append(f"{said.source:{width}s}  {_text(said.label):{said_width}s}{cells}")
-            mean = "".join(f"{self.support[c]:8.0%}" for c in shown)
-            lines.append(f"{'mean':{width}s}  {'':{said_width}s}{mean}")
+            lines.append(f"{'mean':{width}s}  {'':{said_width}s}{_percents(self.support, shown, wide)}")
         if self.alike:
             lines += ["", "most like it                 cluster  labels in common"]
             for alike in self.alike:
                 more = f" and {alike.n_instances - 1} more" if alike.n_instances > 1 else ""
-                lines.append(
-                    f"{f'{alike.id}{more}':28s} {alike.label:7d}  {alike.n_agreeing} of {alike.n_both}"
-                )
+                who, where = f"{alike.id}{more}", self._cluster(alike.label)
+                lines.append(f"{who:28s} {where:>7s}  {alike.n_agreeing} of {alike.n_both}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -156,6 +162,7 @@ def explain(
     confidence: float,
     margin: float,
     alternative: int,
+    cluster_names: tuple[str, ...] | None = None,
 ) -> Explanation:
     """Explain the instance in this row of the table."""
     codes, label = rows.codes[rows.inverse[row]], int(rows.labels[rows.inverse[row]])
@@ -176,6 +183,7 @@ def explain(
         n_twins=_n_twins(rows, codes),
         alike=_most_alike(partitions, rows, codes),
         turns=turns_of(partitions, evidence, codes[None], np.array([by_labels]))[0] if label >= 0 else (),
+        cluster_names=cluster_names,
     )
 
 
@@ -313,6 +321,10 @@ def _named(sources: list[str]) -> str:
         return f"{len(sources)} sources speak"
     *most, last = map(repr, sources)
     return f"{', '.join(most)} and {last} speak" if most else f"{last} speaks"
+
+
+def _percents(shares: tuple[float, ...], shown: list[int], wide: list[int]) -> str:
+    return "".join(f"{shares[c]:{w}.0%}" for c, w in zip(shown, wide, strict=True))
 
 
 def _text(label: Any) -> str:

@@ -336,6 +336,7 @@ class Fusion:
             confidence=float(found.confidence[row]),
             margin=float(found.margin[row]),
             alternative=int(found.alternative[row]),
+            cluster_names=self.cluster_names,
         )
 
     def like(self, earlier: Any) -> Fusion:
