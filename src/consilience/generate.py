@@ -4,7 +4,6 @@ An ensemble needs its members to differ more than it needs each of them to conve
 are cheap: k-means from random starts, stopped after a few steps.
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -39,6 +38,7 @@ from consilience._sklearn import (
     fit_context,
     random_source,
 )
+from consilience._talk import tell
 from consilience._warnings import warn
 from consilience.core.anchors import graph_eigenpairs
 from consilience.core.graphs import neighbour_graph
@@ -126,7 +126,7 @@ def base_partitions(
         One seed gives one answer, whatever `n_jobs` is. None draws a new one and leaves NumPy's global
         random state alone.
     verbose : int, default=0
-        Whether to write a line to stderr after each base clustering.
+        Whether to say after each base clustering that it is done, on stderr or by logging.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def graph_partitions(
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
-        Whether to write a line to stderr after each base clustering.
+        Whether to say after each base clustering that it is done, on stderr or by logging.
 
     Returns
     -------
@@ -572,7 +572,7 @@ def _reported(made: Iterable[_Made], m: int, what: str) -> Iterator[_Made]:
     start = time.perf_counter()
     for done, one in enumerate(made, start=1):
         seconds = time.perf_counter() - start
-        print(f"{what}: {done} of {m} after {seconds:.1f} s", file=sys.stderr, flush=True)
+        tell(f"{what}: {done} of {m} after {seconds:.1f} s")
         yield one
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -16,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Clusterer, fit_context, random_source
+from consilience._talk import tell
 from consilience._warnings import warn
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, Seed, parameters
@@ -399,7 +399,7 @@ class LabelMethod(Clusterer):
         return own
 
     def _progress(self, iteration: int, objective: float) -> None:
-        print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+        tell(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}")
 
 
 def _warn_unlinked(partitions: Partitions) -> None:
