@@ -33,6 +33,7 @@ from consilience._label_tables import (
     refuse_ids,
     rows_text,
 )
+from consilience._shown import Table, as_html
 from consilience._values import counted, did_you_mean, object_array
 from consilience._warnings import warn
 from consilience.core.canonical import Canonical, canonical
@@ -439,6 +440,11 @@ class Partitions:
             f"Partitions({self.n_instances} instances, {self.n_partitions} base clusterings, "
             f"{self.missing_share:.1%} missing)"
         )
+
+    def _repr_html_(self) -> str:
+        columns = zip(self.names, self.n_clusters_per_partition, self.n_seen, strict=True)
+        rows = [(name, str(k), str(n)) for name, k, n in columns]
+        return as_html([repr(self)], Table(("base clustering", "clusters", "seen"), rows))
 
     @property
     def n_rows(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from consilience._shown import Table, as_html
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience._talk import Progress, watched
 from consilience._values import counted
@@ -85,6 +86,17 @@ class Comparison:
             for row in self.rows
         ]
         return "\n".join([head, *lines, self.reason])
+
+    def _repr_html_(self) -> str:
+        head = ("method", "clusters", "agreement", "rank", "stability", "confidence", "seconds", "")
+        rows = []
+        for row in self.rows:
+            measured = (row.agreement, row.rank, row.stability, row.confidence, row.seconds)
+            formats = (".3f", "d", ".3f", ".3f", ".2f")
+            cells = [f"{value:{how}}" for value, how in zip(measured, formats, strict=True)]
+            cells = ["-"] * len(cells) if row.error else [cell.replace("nan", "-") for cell in cells]
+            rows.append((row.method, str(row.n_clusters), *cells, row.error))
+        return as_html([self.reason], Table(head, rows))
 
 
 def compare(
