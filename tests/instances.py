@@ -56,6 +56,7 @@ INSTANCES = [
         {"imputation": "random"},
         {
             "test_recovers_what_is_clear": _RANDOM,
+            "test_fitted_rows_keep_their_clusters_and_are_scored_by_agreement": _RANDOM,
             "test_renaming_labels_changes_nothing": _RANDOM,
             "test_order_of_base_clusterings_changes_nothing": _RANDOM,
             "test_permuting_instances_permutes_the_answer": _RANDOM,

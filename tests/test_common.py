@@ -18,6 +18,7 @@ import consilience
 from consilience import Partitions, consensus, features, multiview
 from consilience.consensus import LabelMethod
 from consilience.core import blocks, tables
+from consilience.metrics import ensemble_agreement
 from tests.instances import INSTANCES, NOT_FOR_LABELS
 from tests.planted import planted
 
@@ -167,6 +168,13 @@ class TestLabelMethod:
         _, base = clear
         model, other = fitted(name, settings), build(name, settings).fit(np.repeat(base, 3, axis=0))
         assert adjusted_rand_score(np.repeat(model.labels_, 3), other.labels_) == 1.0
+
+    def test_fitted_rows_keep_their_clusters_and_are_scored_by_agreement(self, name, settings):
+        _, base = planted(90, 5, 3, noise=0.3, missing=0.3, seed=6)
+        model = build(name, settings).fit(base)
+        assert_array_equal(model.predict(base), model.labels_)
+        assert model.score(base) == ensemble_agreement(model.labels_, base)
+        assert model.score(base[:40]) == ensemble_agreement(model.labels_[:40], base[:40])
 
     def test_kinds_of_number_change_nothing(self, name, settings, clear):
         _, base = clear

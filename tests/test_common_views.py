@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from consilience import check_views, multiview
 from consilience.core.parameters import Count, NonNegative, parameters
@@ -284,6 +288,40 @@ class TestPredict:
         assert_array_equal(model.predict(turned, mask=self.observed), expected)
         with pytest.raises(ValueError, match=r"view 'view0' has a column 'g0' that was not there .* Hint"):
             model.predict([frames[0].rename(columns={"f0": "g0"}), None])
+
+
+def cut_into_views(X):
+    return [X[:, :4], X[:, 4:]]
+
+
+@every_view_method
+def test_the_mask_is_routed_through_a_pipeline(name, settings, clear):
+    """A wide table is cut into views, and the mask comes by scikit-learn's way of handing things on."""
+    _, views, observed = clear
+    wide = np.hstack([np.where(observed[:, [v]], view, 1e6) for v, view in enumerate(views)])
+    pipeline = make_pipeline(FunctionTransformer(cut_into_views), build(name, settings))
+    with config_context(enable_metadata_routing=True):
+        with pytest.raises(ValueError, match=r"\[mask\] are passed but are not explicitly set"):
+            pipeline.fit(wide, mask=observed)
+        pipeline[-1].set_fit_request(mask=True)
+        pipeline.fit(wide, mask=observed)
+        assert_array_equal(pipeline[-1].labels_, fitted(name, settings).labels_)
+        if hasattr(pipeline[-1], "predict"):
+            pipeline[-1].set_predict_request(mask=True)
+            expected = fitted(name, settings).predict(views, mask=observed)
+            assert_array_equal(pipeline.predict(wide, mask=observed), expected)
+
+
+def test_a_search_cuts_the_mask_by_rows():
+    truth, views, observed = clear_views()
+    with config_context(enable_metadata_routing=True):
+        model = multiview.EEIMVC(random_state=0).set_fit_request(mask=True)
+        pipeline = make_pipeline(FunctionTransformer(cut_into_views), model)
+        search = GridSearchCV(pipeline, {"eeimvc__n_clusters": [2, 3]}, scoring="adjusted_rand_score", cv=2)
+        search.fit(np.hstack(views), truth, mask=observed)
+    assert search.best_params_ == {"eeimvc__n_clusters": 3}
+    assert search.best_score_ == 1.0
+    assert_array_equal(search.best_estimator_[-1].observed_, observed)
 
 
 @parameters

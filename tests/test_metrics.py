@@ -5,9 +5,12 @@ from math import log, sqrt
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn import metrics as sk
 
+from consilience import fuse
 from consilience.metrics import (
     base_agreement,
     base_diversity,
@@ -16,6 +19,7 @@ from consilience.metrics import (
     normalized_mutual_info_score,
     pair_f_score,
     purity_score,
+    score_by_id,
 )
 
 SKLEARN_NAME = {"max": "max", "sqrt": "geometric", "arithmetic": "arithmetic", "min": "min"}
@@ -331,3 +335,79 @@ def test_counts_of_rows_stand_for_repeated_rows():
         table = SimpleNamespace(codes=codes, counts=counts)
         assert ensemble_agreement(labels, table) == ensemble_agreement(twice, repeated)
         assert base_diversity(table) == base_diversity(repeated)
+
+
+# --------------------------------------------------------------------------------------------------
+# Labels that are known by id
+
+
+def some_labels(seed, n_ids):
+    rng = np.random.default_rng(seed)
+    ids = [f"id{i}" for i in rng.permutation(80)[:n_ids]]
+    return {name: int(label) for name, label in zip(ids, rng.integers(0, 4, n_ids), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("score", "options"),
+    [
+        (sk.adjusted_rand_score, {}),
+        (sk.v_measure_score, {"beta": 2.0}),
+        (sk.accuracy_score, {}),  # reads the names of labels
+        (matched_accuracy_score, {}),
+        (purity_score, {}),
+        (pair_f_score, {"beta": 0.5}),
+        (normalized_mutual_info_score, {"normalization": "sqrt"}),
+    ],
+)
+def test_by_id_is_the_score_of_what_both_have(score, options):
+    true, pred = some_labels(0, 60), some_labels(1, 50)
+    both = sorted(true.keys() & pred.keys())
+    found = score_by_id(score, true, pred, **options)
+    assert found.value == pytest.approx(score([true[i] for i in both], [pred[i] for i in both], **options))
+    assert float(found) == found.value
+    assert (found.n_both, found.n_true, found.n_pred) == (len(both), 60, 50)
+    assert (found.coverage_true, found.coverage_pred) == (len(both) / 60, len(both) / 50)
+    assert repr(found).endswith(f"({len(both) / 60:.1%} of the first, {len(both) / 50:.1%} of the second)")
+
+
+def test_every_kind_of_labels_by_id():
+    true, pred = some_labels(0, 60), some_labels(1, 50)
+    expected = score_by_id(sk.adjusted_rand_score, true, pred)
+    ids, labels = list(pred), list(pred.values())
+    gaps = pd.Series([*labels, None, None], index=[*ids, "x", "y"], dtype="Int64")
+    for given in (
+        pd.Series(pred),
+        gaps,
+        pd.Series(pred).to_frame("anything"),
+        pd.DataFrame({"who": ids, "label": labels, "confidence": 1.0}),
+        pl.DataFrame({"who": ids, "cluster": labels}),
+        pl.DataFrame({"label": labels, "who": ids, "other": ids}),
+    ):
+        index = "who" if "who" in getattr(given, "columns", ()) else None
+        assert score_by_id(sk.adjusted_rand_score, pd.Series(true), given, index=index) == expected
+    assert score_by_id(sk.adjusted_rand_score, true, pl.DataFrame({"i": ids, "l": labels})) == expected
+    named = pd.Series(pred).to_frame("cluster").rename_axis("who")
+    assert score_by_id(sk.adjusted_rand_score, true, named, index="who") == expected
+
+
+def test_a_fusion_is_scored_by_its_ids():
+    first = fuse({"a": {"x": 0, "y": 0, "z": 1}, "b": {"x": 0, "y": 0, "z": 1}}, 2, random_state=0)
+    found = score_by_id(matched_accuracy_score, {"z": "p", "y": "q", "w": "q"}, first)
+    assert (found.value, found.n_both, found.coverage_pred) == (1.0, 2, pytest.approx(2 / 3))
+    with pytest.raises(ValueError, match=r"labels_pred has no ids\. Hint"):
+        score_by_id(purity_score, {0: 1}, fuse([[0, 1], [1, 0]], 2, random_state=0))
+
+
+def test_labels_by_id_that_cannot_be_scored():
+    with pytest.raises(ValueError, match=r"no instance has a label in both .* begin with 1 and '1'\. Hint"):
+        score_by_id(purity_score, {1: 0}, {"1": 0})
+    with pytest.raises(ValueError, match=r"the id 'a' occurs twice in labels_true"):
+        score_by_id(purity_score, pd.Series([0, 1], index=["a", "a"]), {"a": 0})
+    with pytest.raises(ValueError, match=r"labels_pred has no labels\. Hint"):
+        score_by_id(purity_score, {"a": 0}, {"a": None, "b": float("nan"), "c": ""})
+    with pytest.raises(TypeError, match=r"labels_true has no ids: it is of type list\. Hint: .*directly"):
+        score_by_id(purity_score, [0, 1], {"a": 0})
+    with pytest.raises(ValueError, match=r"labels_pred has 2 columns that could be the labels.* Hint"):
+        score_by_id(purity_score, {"a": 0}, pd.DataFrame({"x": [0], "y": [1]}, index=["a"]))
+    with pytest.raises(ValueError, match=r"no column 'whom'\. Hint: did you mean 'who'"):
+        score_by_id(purity_score, {"a": 0}, pl.DataFrame({"who": ["a"], "y": [1]}), index="whom")

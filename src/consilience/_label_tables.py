@@ -81,9 +81,7 @@ def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
                 f"'index' has {len(ids)} ids for {len(table.columns[0])} rows.", hint="one id per row."
             )
         table = table._replace(ids=ids)
-    if len(set(table.names)) < len(table.names):
-        twice = next(name for name in table.names if table.names.count(name) > 1)
-        raise InputError(f"two base clusterings are named {twice!r}.", hint="give every column its own name.")
+    require_distinct(table.names)
     if table.ids is not None:
         require_ids(table.ids, "the table")
     return table
@@ -501,6 +499,12 @@ def rows_text(rows: np.ndarray, index: np.ndarray | None) -> str:
     if len(rows) > 1:
         text += f" and {len(rows) - 1} other" + ("s" if len(rows) > 2 else "")
     return text
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two base clusterings are named {twice!r}.", hint="give every column its own name.")
 
 
 def require_ids(ids: np.ndarray, where: str) -> None:

@@ -7,29 +7,53 @@ kind of message. They have no public home there; if they move, this file changes
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from consilience._errors import InputError
 
-__all__ = ["Clusterer", "Interval", "StrOptions", "check_parameter", "fit_context", "random_source"]
+__all__ = [
+    "Clusterer",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "Transformer",
+    "check_parameter",
+    "fit_context",
+    "random_source",
+]
 
 if TYPE_CHECKING:
 
-    class Clusterer:
+    class _Estimator:
         """What estimators have from scikit-learn, which has no types: without them, any name would pass."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
-        def fit_predict(self, X: Any, y: Any = None, **more: Any) -> np.ndarray: ...
+        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+        def set_predict_request(self, **requests: bool | str | None) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
+
+    class Clusterer(_Estimator):
+        """A clusterer."""
+
+        def fit_predict(self, X: Any, y: Any = None, **more: Any) -> np.ndarray: ...
+
+    class Transformer(_Estimator):
+        """What makes columns of a table, and names them."""
+
+        def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
 
 else:
 
     class Clusterer(ClusterMixin, BaseEstimator):
         """A clusterer in scikit-learn's manner."""
+
+    class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+        """A transformer in scikit-learn's manner, whose columns are its name and a number."""
 
 
 def check_parameter(

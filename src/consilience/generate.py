@@ -4,12 +4,13 @@ An ensemble needs its members to differ more than it needs each of them to conve
 are cheap: k-means from random starts, stopped after a few steps.
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import field
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,18 +21,30 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_array
+from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.extmath import randomized_svd
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
-from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
+from consilience._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    Transformer,
+    check_parameter,
+    fit_context,
+    random_source,
+)
+from consilience._talk import tell
 from consilience._warnings import warn
 from consilience.core.anchors import graph_eigenpairs
 from consilience.core.graphs import neighbour_graph
+from consilience.core.parameters import Count, Seed, Verbose, parameters
 
-__all__ = ["SPECTRAL_BANDWIDTHS", "base_partitions", "graph_partitions"]
+__all__ = ["SPECTRAL_BANDWIDTHS", "BasePartitions", "base_partitions", "graph_partitions"]
 
 #: Widths of the Gaussian kernel, as multiples of the mean distance between two instances.
 SPECTRAL_BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
@@ -39,7 +52,11 @@ SPECTRAL_BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 _DENSE_EIGEN_LIMIT = 1_000  # above it LAPACK's n^3 costs more than a few products with a block of vectors
 _N_NEIGHBOURS = 10  # of the graph method
 _ON_VECTORS = "vectors"  # the graph method on eigenvectors that are already there
+_METHODS = {"kmeans", "graph", "spectral"}
 _SPECTRAL_LIMIT = 20_000  # the kernel is n x n: 3.2 GB of float64 here, for every job that runs at once
+
+
+_Made = TypeVar("_Made")
 
 
 class _Plan(NamedTuple):
@@ -109,7 +126,7 @@ def base_partitions(
         One seed gives one answer, whatever `n_jobs` is. None draws a new one and leaves NumPy's global
         random state alone.
     verbose : int, default=0
-        Whether to write a line to stderr after each base clustering.
+        Whether to say after each base clustering that it is done, on stderr or by logging.
 
     Returns
     -------
@@ -149,6 +166,169 @@ def base_partitions(
     return _all_bases(X, plans, method, init, max_iter, n_jobs, verbose)
 
 
+@parameters
+class BasePartitions(Transformer):
+    """Cluster one table many times, and place new rows in the same clusters: base clusterings for a pipeline.
+
+    The clusterers are kept. `transform` lets each of them place every row it is given, the rows it was fitted
+    to among them, so `fit_transform` and `transform` of the same table are the same table of labels, and a
+    pipeline that ends in a label method predicts what it fitted. So, unlike in :func:`base_partitions`, there
+    are no gaps where `subsample` is below one: a clusterer learns from its sample and places everybody.
+
+    Parameters
+    ----------
+    n_clusters : int, (int, int) or None
+        The number of clusters of every base clustering; or a range, both ends included, from which each
+        of them draws its own; or None, only with a scikit-learn clusterer, to leave it as the clusterer has
+        it.
+    n_partitions : int
+        The number of base clusterings.
+    method : {"kmeans", "graph", "spectral"} or scikit-learn clusterer
+        As in :func:`base_partitions`. What cannot place new rows ("graph", "spectral", clusterers without
+        `predict`) puts a row where the nearest row that it saw is, and keeps its sample for that.
+    init : {"random", "k-means++"}
+        The start of k-means. Random starts differ more.
+    max_iter : int
+        The most Lloyd steps of k-means.
+    subsample : float
+        The share of the rows that each clusterer learns from.
+    cover : bool
+        Whether every row must be in at least one sample.
+    n_jobs : int or None
+        The number of clusterers fitted at once, as in joblib.
+    random_state : int, RandomState instance or None
+        One seed gives one answer, whatever `n_jobs` is.
+    verbose : int
+        Whether to say after each base clustering that it is done.
+
+    Attributes
+    ----------
+    clusterers_ : list
+        What places rows, one for each base clustering.
+    clusters_ : list of ndarray
+        The labels that each of them gave the fitted rows. Those are the clusters that there are: a new row
+        for which a clusterer has another answer, or noise, gets -1, which is missing.
+    n_iter_ : int
+        The most steps that a clusterer took, as far as they say.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where a frame was given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from consilience import PCE
+    >>> from consilience.generate import BasePartitions
+    >>> X, _ = make_blobs(500, centers=4, random_state=0)
+    >>> model = make_pipeline(BasePartitions(6, random_state=0), PCE(4, random_state=0))
+    >>> labels = model.fit_predict(X[:400])
+    >>> bool((model.predict(X[:400]) == labels).all())
+    True
+    >>> model.predict(X[400:]).shape
+    (100,)
+    """
+
+    n_clusters: Annotated[Any, Interval(Integral, 1, None, closed="left"), tuple, list, None] = field(
+        default=8, kw_only=False
+    )
+    n_partitions: Count = field(default=10, kw_only=False)
+    method: Annotated[Any, StrOptions(_METHODS), HasMethods(["fit_predict", "get_params"])] = "kmeans"
+    init: Literal["random", "k-means++"] = "random"
+    max_iter: Count = 20
+    subsample: Annotated[float, Interval(Real, 0, 1, closed="right")] = 1.0
+    cover: bool = True
+    n_jobs: Annotated[int | None, Integral, None] = None
+    random_state: Seed = None
+    verbose: Verbose = 0
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the clusterers.
+
+        Parameters
+        ----------
+        X : (n_instances, n_features) array, sparse matrix or frame
+            The table, without missing values.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        self.fit_transform(X)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.int32]:
+        """Fit the clusterers and let them place the rows; as `fit` and then `transform`.
+
+        Parameters
+        ----------
+        X : (n_instances, n_features) array, sparse matrix or frame
+            The table, without missing values.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        given = self.n_clusters, self.n_partitions, self.method, self.init, self.max_iter, self.subsample
+        low, high = _check_parameters(*given, "BasePartitions")
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        n = X.shape[0]
+        if high is not None and high > n:
+            raise InputError(
+                f"n_samples={n} should be >= n_clusters={high}.",
+                hint="lower n_clusters, or check that instances are rows.",
+            )
+        size = _sample_size(n, self.n_partitions, self.subsample, self.cover)
+        _check_size(size, high, self.method)
+        plans = _plan(n, self.n_partitions, low, high, size, self.cover, random_source(self.random_state))
+        vectors = None
+        if isinstance(self.method, str) and self.method == "graph" and size == n:
+            vectors = _graph_vectors(X, _most_clusters(plans), plans[0].seed)
+        fit = delayed(_fit_one)
+        found = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            fit(X, plan, self.method, self.init, self.max_iter, vectors) for plan in plans
+        )
+        self.clusterers_ = list(_reported(found, len(plans), "BasePartitions") if self.verbose else found)
+        self.n_iter_ = max(int(getattr(clusterer, "n_iter_", 1)) for clusterer in self.clusterers_)
+        columns = self._place(X)
+        self.clusters_ = [np.unique(column[column >= 0]) for column in columns]
+        return self._codes(columns)
+
+    def transform(self, X: Any) -> NDArray[np.int32]:
+        """Labels of the rows, (n_instances, n_partitions); -1 where a clusterer has none.
+
+        Parameters
+        ----------
+        X : (n_instances, n_features) array, sparse matrix or frame
+            Rows with the features that were fitted.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self._codes(self._place(X))
+
+    def _place(self, X: Any) -> list[NDArray[Any]]:
+        with threadpool_limits(limits=1):  # the same answer whatever the threads
+            return [np.asarray(clusterer.predict(X)) for clusterer in self.clusterers_]
+
+    def _codes(self, columns: list[NDArray[Any]]) -> NDArray[np.int32]:
+        """Numbers without gaps of the clusters that fitted rows are in."""
+        codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
+        for i, (column, known) in enumerate(zip(columns, self.clusters_, strict=True)):
+            place = np.searchsorted(known, column)
+            there = place < len(known)
+            there[there] = known[place[there]] == column[there]
+            codes[there, i] = place[there]
+        return codes
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.clusterers_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = isinstance(self.method, str) or get_tags(self.method).input_tags.sparse
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
 def graph_partitions(
     graph: Any,
     n_clusters: int | tuple[int, int],
@@ -176,7 +356,7 @@ def graph_partitions(
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
-        Whether to write a line to stderr after each base clustering.
+        Whether to say after each base clustering that it is done, on stderr or by logging.
 
     Returns
     -------
@@ -216,7 +396,7 @@ def _all_bases(
         cluster(X, plan, method, init, max_iter) for plan in plans
     )
     if verbose:
-        columns = _reported(columns, len(plans))
+        columns = _reported(columns, len(plans), "base_partitions")
     return np.column_stack(list(columns))
 
 
@@ -284,29 +464,53 @@ def _sample_size(n: int, m: int, subsample: float, cover: bool) -> int:
 
 def _one_base(X: Any, plan: _Plan, method: Any, init: str, max_iter: int) -> NDArray[np.int32]:
     part = X if plan.sample is None else X[plan.sample]
-    # One thread: sums over threads are added in the order in which threads finish, and a last bit can
-    # move an instance to another cluster.
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # k-means says so when there are fewer distinct rows than clusters; the codes show it anyway.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        if method == "kmeans":
-            labels = _kmeans(part, plan, init, max_iter)
-        elif method == "spectral":
-            labels = _spectral(part, plan)
-        elif method in ("graph", _ON_VECTORS):
-            k = plan.n_clusters or 1
-            vectors = part if method == _ON_VECTORS else _graph_vectors(part, k, plan.seed)
-            labels = _kmeans(normalize(vectors[:, :k]), plan, init, max_iter)
-        else:
-            labels = _configured(method, plan).fit_predict(part)
+    with _quietly_on_one_thread():
+        labels = _cluster(part, plan, method, init, max_iter)[0]
     codes = np.full(X.shape[0], -1, dtype=np.int32)
     codes[slice(None) if plan.sample is None else plan.sample] = _contiguous(np.asarray(labels))
     return codes
 
 
-def _kmeans(X: Any, plan: _Plan, init: str, max_iter: int) -> NDArray[Any]:
+def _fit_one(X: Any, plan: _Plan, method: Any, init: str, max_iter: int, vectors: Any) -> Any:
+    """What places rows: the clusterer, or the nearest of the rows that it saw."""
+    part = X if plan.sample is None else X[plan.sample]
+    with _quietly_on_one_thread():
+        if vectors is not None:
+            labels, model = _cluster(vectors, plan, _ON_VECTORS, init, max_iter)
+        else:
+            labels, model = _cluster(part, plan, method, init, max_iter)
+        return KNeighborsClassifier(1).fit(part, labels) if model is None else model
+
+
+@contextmanager
+def _quietly_on_one_thread() -> Iterator[None]:
+    # One thread: sums over threads are added in the order in which threads finish, and a last bit can
+    # move an instance to another cluster.
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        # k-means says so when there are fewer distinct rows than clusters; the codes show it anyway.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _cluster(part: Any, plan: _Plan, method: Any, init: str, max_iter: int) -> tuple[NDArray[Any], Any]:
+    """Labels, and the clusterer if it can place new rows of the same table."""
+    if not isinstance(method, str):
+        model = _configured(method, plan)
+        labels = model.fit_predict(part)
+        return labels, model if hasattr(model, "predict") else None
+    if method == "kmeans":
+        model = _kmeans(part, plan, init, max_iter)
+        return model.labels_, model
+    if method == "spectral":
+        return _spectral(part, plan), None
+    k = plan.n_clusters or 1
+    vectors = part if method == _ON_VECTORS else _graph_vectors(part, k, plan.seed)
+    return _kmeans(normalize(vectors[:, :k]), plan, init, max_iter).labels_, None
+
+
+def _kmeans(X: Any, plan: _Plan, init: str, max_iter: int) -> Any:
     model = KMeans(plan.n_clusters, init=init, n_init=1, max_iter=max_iter, random_state=plan.seed)
-    return model.fit(X).labels_
+    return model.fit(X)
 
 
 def _spectral(X: Any, plan: _Plan) -> NDArray[Any]:
@@ -364,12 +568,12 @@ def _contiguous(labels: NDArray[Any]) -> NDArray[np.int32]:
     return codes
 
 
-def _reported(columns: Iterable[NDArray[np.int32]], m: int) -> Iterator[NDArray[np.int32]]:
+def _reported(made: Iterable[_Made], m: int, what: str) -> Iterator[_Made]:
     start = time.perf_counter()
-    for done, column in enumerate(columns, start=1):
+    for done, one in enumerate(made, start=1):
         seconds = time.perf_counter() - start
-        print(f"base_partitions: {done} of {m} after {seconds:.1f} s", file=sys.stderr, flush=True)
-        yield column
+        tell(f"{what}: {done} of {m} after {seconds:.1f} s")
+        yield one
 
 
 # --- checks ------------------------------------------------------------------------------------------
@@ -394,13 +598,13 @@ def _check_parameters(
         "subsample",
         subsample,
         share,
-        "base_partitions",
+        function,
         hint="0.4 lets each base clustering see 40 % of the instances",
     )
     check_parameter(
-        "init", init, StrOptions({"random", "k-means++"}), "base_partitions", hint="random starts differ more"
+        "init", init, StrOptions({"random", "k-means++"}), function, hint="random starts differ more"
     )
-    _check_method(method)
+    _check_method(method, function)
     if n_clusters is None and not isinstance(method, str):
         return None, None
     low, high = (
@@ -413,16 +617,15 @@ def _check_parameters(
     return int(low), int(high)
 
 
-def _check_method(method: Any) -> None:
+def _check_method(method: Any, function: str) -> None:
     if isinstance(method, str):
-        if method in {"kmeans", "graph", "spectral"}:
+        if method in _METHODS:
             return
     elif not isinstance(method, type) and hasattr(method, "fit_predict") and hasattr(method, "get_params"):
         return
     accepted = "a str among {'kmeans', 'graph', 'spectral'} or an instance of a scikit-learn clusterer"
-    _refuse(
-        "method", accepted, method, "an instance is written with brackets, as in AgglomerativeClustering()"
-    )
+    hint = "an instance is written with brackets, as in AgglomerativeClustering()"
+    _refuse("method", accepted, method, hint, function)
 
 
 def _check_size(size: int, k: int | None, method: Any) -> None:
@@ -439,7 +642,7 @@ def _check_size(size: int, k: int | None, method: Any) -> None:
         )
 
 
-def _refuse(name: str, accepted: str, value: Any, hint: str, function: str = "base_partitions") -> None:
+def _refuse(name: str, accepted: str, value: Any, hint: str, function: str) -> None:
     raise InputError(
         f"The {name!r} parameter of {function} must be {accepted}. Got {value!r} instead.", hint=f"{hint}"
     )

@@ -5,11 +5,12 @@ instances and then follows the number of clusters. The adjusted Rand index is sc
 :func:`sklearn.metrics.adjusted_rand_score`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import sqrt
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -17,10 +18,12 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from consilience._errors import InputError, InputTypeError
+from consilience._label_tables import plain, require_ids
 from consilience._sklearn import Interval, StrOptions, check_parameter
-from consilience._values import is_missing
+from consilience._values import counted, did_you_mean, is_missing, object_array
 
 __all__ = [
+    "ScoreById",
     "base_agreement",
     "base_diversity",
     "ensemble_agreement",
@@ -28,6 +31,7 @@ __all__ = [
     "normalized_mutual_info_score",
     "pair_f_score",
     "purity_score",
+    "score_by_id",
 ]
 
 Normalization = Literal["max", "sqrt", "arithmetic", "min"]
@@ -311,6 +315,143 @@ def base_diversity(base: Any, *, normalization: Normalization = "sqrt") -> float
         for second in columns[position + 1 :]
     ]
     return 1.0 - _mean_of_known(np.array(agreement))
+
+
+# --------------------------------------------------------------------------------------------------
+# Labels that are known by id
+
+
+class ScoreById(NamedTuple):
+    """A score of the instances that both partitions have; it is a number wherever one is expected."""
+
+    value: float
+    n_both: int  # instances with a label in both
+    n_true: int  # with a label in the first
+    n_pred: int  # with a label in the second
+
+    @property
+    def coverage_true(self) -> float:
+        """The share of the first partition that was scored."""
+        return self.n_both / self.n_true
+
+    @property
+    def coverage_pred(self) -> float:
+        """The share of the second partition that was scored."""
+        return self.n_both / self.n_pred
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.value:.4g} on {counted(self.n_both, 'instance')} that both have "
+            f"({self.coverage_true:.1%} of the first, {self.coverage_pred:.1%} of the second)"
+        )
+
+
+def score_by_id(
+    score: Callable[..., float],
+    labels_true: Any,
+    labels_pred: Any,
+    *,
+    index: str | None = None,
+    **options: Any,
+) -> ScoreById:
+    """Any score of two partitions whose instances are known by id: joined, and scored where both have labels.
+
+    A score of what both saw says nothing about the rest, so it comes with how much that is.
+
+    Parameters
+    ----------
+    score : callable
+        Of two sequences of labels: a score of this module or of :mod:`sklearn.metrics`.
+    labels_true, labels_pred : dict or pandas series of labels by id, frame, or Fusion
+        The two partitions, in any order of ids. NaN, None, NA and empty text are no labels; a negative number
+        is one like any other. A frame has a column of labels, called "label" or the only one, and ids: those
+        of `index`, a pandas frame's index, or else the first column.
+    index : str, optional
+        The column of ids, in frames; or the name of a pandas frame's index.
+    **options
+        For `score`, such as ``normalization="sqrt"``.
+
+    Returns
+    -------
+    score : ScoreById
+        ``value``, ``n_both``, ``coverage_true`` and ``coverage_pred``.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from consilience.metrics import normalized_mutual_info_score, score_by_id
+    >>> may = {"ann": "gold", "bob": "basic", "cleo": "gold", "dan": "basic"}
+    >>> june = {"dan": 2, "cleo": 1, "bob": 2, "eve": 1, "fay": None}
+    >>> score_by_id(adjusted_rand_score, may, june)
+    1 on 3 instances that both have (75.0% of the first, 75.0% of the second)
+    >>> found = score_by_id(normalized_mutual_info_score, may, june, normalization="max")
+    >>> found.value, found.n_both
+    (1.0, 3)
+    """
+    true, pred = _by_id(labels_true, "labels_true", index), _by_id(labels_pred, "labels_pred", index)
+    both = [key for key in true if key in pred]
+    if not both:
+        first, second = (repr(plain(next(iter(labels)))) for labels in (true, pred))
+        raise InputError(
+            "no instance has a label in both labels_true and labels_pred: ids begin with "
+            f"{first} and {second}.",
+            hint="use the same ids, of the same type, in both.",
+        )
+    number: dict[Any, int] = {}  # every score reads whole numbers; equal labels stay equal
+    codes = [
+        np.array([number.setdefault(labels[key], len(number)) for key in both]) for labels in (true, pred)
+    ]
+    return ScoreById(float(score(*codes, **options)), len(both), len(true), len(pred))
+
+
+def _by_id(labels: Any, name: str, index: str | None) -> dict[Any, Any]:
+    """The label of every instance that has one."""
+    if isinstance(labels, Mapping):
+        ids, values = object_array(list(labels)), list(labels.values())
+    elif hasattr(labels, "labels") and hasattr(labels, "index"):
+        if labels.index is None:
+            raise InputError(f"{name} has no ids.", hint="fuse labels with ids, or score arrays directly.")
+        ids, values = labels.index, labels.labels.tolist()
+    elif nw.dependencies.is_pandas_series(labels):
+        ids, values = np.asarray(labels.index), labels.tolist()
+    elif nw.dependencies.is_into_dataframe(labels):
+        ids, values = _ids_and_labels(labels, name, index)
+    else:
+        raise InputTypeError(
+            f"{name} has no ids: it is of type {type(labels).__name__}.",
+            hint="give a dict or pandas series of labels by id, or a frame of id and label; labels in one "
+            "order need no ids and go to the score directly.",
+        )
+    require_ids(ids, name)
+    found = zip(ids.tolist(), map(plain, values), strict=True)
+    known = {key: label for key, label in found if label is not None}
+    if not known:
+        raise InputError(f"{name} has no labels.", hint="it needs at least one instance with a label.")
+    return known
+
+
+def _ids_and_labels(frame: Any, name: str, index: str | None) -> tuple[NDArray[Any], list[Any]]:
+    table = nw.from_native(frame, eager_only=True)
+    columns = list(table.columns)
+    pandas = nw.dependencies.is_pandas_dataframe(frame)
+    named = pandas and index == frame.index.name
+    if not named and index not in (None, *columns):
+        raise InputError(f"{name} has no column {index!r}.", did_you_mean(str(index), columns))
+    if pandas and (named or index is None):
+        ids = np.asarray(frame.index)
+    else:
+        index = columns[0] if index is None else index
+        ids = object_array(table[index].to_list())
+    rest = [column for column in columns if column != index]
+    if "label" not in rest and len(rest) != 1:
+        raise InputError(
+            f"{name} has {counted(len(rest), 'column')} that could be the labels, and none called 'label'.",
+            hint="leave one column beside the ids.",
+        )
+    return ids, table["label" if "label" in rest else rest[0]].to_list()
 
 
 # --------------------------------------------------------------------------------------------------

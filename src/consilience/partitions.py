@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from consilience._errors import InputError
+from consilience._label_shapes import read_groups, read_long, read_memberships
 from consilience._label_tables import (
     MISSING,
     Coded,
@@ -32,6 +33,7 @@ from consilience._label_tables import (
     refuse_ids,
     rows_text,
 )
+from consilience._shown import Table, as_html
 from consilience._values import counted, did_you_mean, object_array
 from consilience._warnings import warn
 from consilience.core.canonical import Canonical, canonical
@@ -50,7 +52,8 @@ Unknown = Literal["error", "missing"]
 class Partitions:
     """Base clusterings of the same instances, each of which may have seen only some of them.
 
-    Make one with :meth:`of`; it never changes afterwards.
+    Make one with :meth:`of`, or of labels in other shapes with :meth:`from_long`, :meth:`from_groups` or
+    :meth:`from_memberships`; it never changes afterwards.
 
     Attributes
     ----------
@@ -136,15 +139,128 @@ class Partitions:
         """
         if isinstance(labels, cls):
             _check_options("missing", unobserved)
-            table = labels
             _refuse_to_read_again(labels, negative, index)
-        else:
-            negative = "missing" if negative is None else negative
-            _check_options(negative, unobserved)
-            table = cls._build(read_table(labels, index), negative)
+            if unobserved == "error":
+                labels._require_observed()
+            return labels
+        return cls._read(read_table(labels, index), "missing" if negative is None else negative, unobserved)
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        instance: str = "instance",
+        source: str = "source",
+        label: str = "label",
+        *,
+        negative: Negative = "missing",
+        unobserved: Literal["error", "keep"] = "error",
+    ) -> Partitions:
+        """Read labels in long format: a row for each label that a source gave to an instance.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow frame
+            A row that occurs several times counts once; two labels of one source for one instance are an
+            error. Blank labels are missing. Instances and sources come in the order of their first rows.
+        instance, source, label : str
+            The columns that say who was labelled, by whom, and how. Each source is a base clustering.
+        negative, unobserved
+            As in :meth:`of`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from consilience import Partitions
+        >>> opinions = pd.DataFrame(
+        ...     [("ann", "bank", "gold"), ("bob", "bank", "basic"), ("bob", "shop", "rare")],
+        ...     columns=["person", "who", "segment"],
+        ... )
+        >>> people = Partitions.from_long(opinions, "person", "who", "segment")
+        >>> people.names, people.index.tolist()
+        (('bank', 'shop'), ['ann', 'bob'])
+        >>> people.codes
+        array([[ 1, -1],
+               [ 0,  0]], dtype=int8)
+        """
+        return cls._read(read_long(frame, instance, source, label), negative, unobserved)
+
+    @classmethod
+    def from_groups(
+        cls,
+        runs: Mapping[str, Any],
+        *,
+        negative: Negative = "missing",
+        unobserved: Literal["error", "keep"] = "error",
+    ) -> Partitions:
+        """Read groups: for each base clustering its clusters, as the ids of their members.
+
+        Parameters
+        ----------
+        runs : dict of lists of groups, or of dicts of cluster to members
+            A group is a list, set or other collection of ids, as in the partitions of networkx. An id that
+            is in no group of a base clustering was not seen by it; one in two groups of it is an error.
+            Groups of a list are called by their position. Ids come in the order in which they first occur,
+            those of a set sorted.
+        negative, unobserved
+            As in :meth:`of`.
+
+        Examples
+        --------
+        >>> from consilience import Partitions
+        >>> runs = {"louvain": [{"ann", "bob"}, {"cleo"}], "teams": {"red": ["bob"], "blue": ["dan", "cleo"]}}
+        >>> people = Partitions.from_groups(runs)
+        >>> people.index.tolist()
+        ['ann', 'bob', 'cleo', 'dan']
+        >>> people.decode(people.codes).tolist()
+        [[0, None], [0, 'red'], [1, 'blue'], [None, 'blue']]
+        """
+        return cls._read(read_groups(runs), negative, unobserved)
+
+    @classmethod
+    def from_memberships(
+        cls,
+        tables: Mapping[str, Any],
+        *,
+        index: str | Sequence[Any] | None = None,
+        unobserved: Literal["error", "keep"] = "error",
+    ) -> Partitions:
+        """Read one-hot or soft memberships: for each base clustering a table with a column per cluster.
+
+        An instance is put into the cluster of its largest membership (the first of equal ones). Where
+        memberships are not all 0 or 1, a warning says how unsure they were: the mean share of the largest,
+        and how many instances are near ties, whose largest is at most .55 of the two largest together.
+
+        Parameters
+        ----------
+        tables : dict of arrays, sparse matrices or frames
+            A row per instance. A row of zeros or of NaN is missing. Rows need not sum to one. Columns of
+            frames name the clusters. pandas frames are joined by their index (outer join), frames with a
+            column of ids by that; others have their rows in one order.
+        index : str or sequence, optional
+            Ids of the instances: a column of every frame, or the ids themselves.
+        unobserved
+            As in :meth:`of`.
+
+        Examples
+        --------
+        >>> from consilience import Partitions
+        >>> one_hot = [[1, 0], [0, 1], [0, 1], [0, 0]]
+        >>> Partitions.from_memberships({"a": one_hot, "b": [[0, 1], [0, 1], [1, 0], [1, 0]]}).codes
+        array([[ 0,  1],
+               [ 1,  1],
+               [ 1,  0],
+               [-1,  0]], dtype=int8)
+        """
+        return cls._read(read_memberships(tables, index), "missing", unobserved)
+
+    @classmethod
+    def _read(cls, table: LabelTable, negative: Negative, unobserved: Literal["error", "keep"]) -> Partitions:
+        _check_options(negative, unobserved)
+        found = cls._build(table, negative)
         if unobserved == "error":
-            table._require_observed()
-        return table
+            found._require_observed()
+        return found
 
     @classmethod
     def of_codes(
@@ -185,10 +301,8 @@ class Partitions:
         _check_options(negative, unobserved)
         coded = [Coded(np.asarray(codes), object_array(list(labels))) for codes, labels in columns.values()]
         _check_codes(list(columns), coded, index)
-        table = cls._build(LabelTable(list(coded), list(columns), index, None, True, index_name), negative)
-        if unobserved == "error":
-            table._require_observed()
-        return table
+        table = LabelTable(list(coded), list(columns), index, None, True, index_name)
+        return cls._read(table, negative, unobserved)
 
     @classmethod
     def of_rows(
@@ -326,6 +440,11 @@ class Partitions:
             f"Partitions({self.n_instances} instances, {self.n_partitions} base clusterings, "
             f"{self.missing_share:.1%} missing)"
         )
+
+    def _repr_html_(self) -> str:
+        columns = zip(self.names, self.n_clusters_per_partition, self.n_seen, strict=True)
+        rows = [(name, str(k), str(n)) for name, k, n in columns]
+        return as_html([repr(self)], Table(("base clustering", "clusters", "seen"), rows))
 
     @property
     def n_rows(self) -> int:

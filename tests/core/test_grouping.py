@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from consilience.core import grouping
-from consilience.core.grouping import group
+from consilience.core.grouping import find_rows, group, index_rows
 
 
 @pytest.mark.parametrize("n_distinct", [1, 5, 400, 100_000])
@@ -26,3 +26,21 @@ def test_equals_numpy(n_distinct, block_rows, monkeypatch):
 
 def test_one_entry():
     assert [part.tolist() for part in group(np.array([7]))] == [[7], [1], [0]]
+
+
+def test_rows_are_found_again():
+    rng = np.random.default_rng(0)
+    known, new = rng.integers(-1, 3, (60, 4)).astype(np.int8), rng.integers(-1, 3, (200, 4)).astype(np.int8)
+    weights = rng.integers(1, 9, 60)
+    found = find_rows(index_rows(known, weights), new)
+    for row, place in zip(new, found, strict=True):
+        equal = np.flatnonzero((known == row).all(axis=1))
+        assert place == (equal[np.argmax(weights[equal])] if len(equal) else -1)
+    assert (found >= 0).any()
+    assert (found < 0).any()
+
+
+def test_rows_that_share_a_key_are_not_taken_for_equal(monkeypatch):
+    monkeypatch.setattr(grouping, "_hashed", lambda codes: np.zeros(len(codes), dtype=np.uint64))
+    index = index_rows(np.array([[0, 1]]), np.ones(1))
+    assert find_rows(index, np.array([[0, 1], [1, 0]])).tolist() == [0, -1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -16,11 +15,21 @@ from threadpoolctl import threadpool_limits
 from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Clusterer, fit_context, random_source
+from consilience._talk import tell
 from consilience._warnings import warn
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import choose_n_clusters, confidence
-from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_confidence, predict_labels
+from consilience.diagnostics.counts import joint_rows
+from consilience.diagnostics.posterior import (
+    Evidence,
+    FittedRows,
+    fitted_rows,
+    gather_evidence,
+    place_rows,
+    predict_confidence,
+)
+from consilience.metrics import ensemble_agreement
 from consilience.partitions import Partitions, Unknown
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory.
@@ -89,6 +98,15 @@ class Answer:
     def confidence(self) -> np.ndarray:
         """How sure the cluster of every observed instance is."""
         return confidence(self.known, self.labels, evidence=self.evidence)
+
+    @cached_property
+    def fitted(self) -> FittedRows:
+        """The rows that were clustered, by which others are known again."""
+        return fitted_rows(joint_rows(self.known, self.labels))
+
+    def place(self, codes: np.ndarray) -> np.ndarray:
+        """Clusters of rows of base labels."""
+        return place_rows(self.evidence, self.fitted, codes)
 
 
 @parameters
@@ -220,8 +238,10 @@ class LabelMethod(Clusterer):
     def predict(self, X: Any, *, unknown: Unknown = "error") -> np.ndarray:
         """Clusters of new instances from whatever base labels they have.
 
-        Naive Bayes: each base label speaks for the consensus clusters by the shares in which its members
-        ended up there. A row that is all noise gets -1 where noise was read as such.
+        An instance whose labels are all those of one that was fitted is put where that one is, so fitted rows
+        keep their clusters. Others by naive Bayes: each base label speaks for the consensus clusters by the
+        shares in which its members ended up there. A row that is all noise gets -1 where noise was read as
+        such.
 
         Parameters
         ----------
@@ -232,7 +252,7 @@ class LabelMethod(Clusterer):
             What to do with a label that was not fitted: refuse it, or read it as missing and warn.
         """
         codes, unseen = self._encode_labels(X, unknown)
-        labels = predict_labels(self._answer.evidence, codes)
+        labels = self._answer.place(codes)
         labels[unseen] = 0 if self.unobserved == "largest" else -1
         return labels
 
@@ -247,10 +267,30 @@ class LabelMethod(Clusterer):
             As in `predict`.
         """
         codes, unseen = self._encode_labels(X, unknown)
-        evidence = self._answer.evidence
-        sure = predict_confidence(evidence, codes, predict_labels(evidence, codes))
+        sure = predict_confidence(self._answer.evidence, codes, self._answer.place(codes))
         sure[unseen] = 0.0
         return sure
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean agreement (NMI) of the clusters that `predict` gives with the base labels of these instances.
+
+        Needs no classes, so that scikit-learn's searches run. It favours more clusters, so compare settings
+        of one `n_clusters` by it; :func:`consilience.diagnostics.choose_n_clusters` finds the number.
+
+        Parameters
+        ----------
+        X : table of labels
+            As in `predict`; labels that were not fitted are read as missing, with a warning.
+        y : ignored
+            There for scikit-learn's interface.
+
+        Returns
+        -------
+        agreement : float
+            Between 0 and 1; see :func:`consilience.metrics.ensemble_agreement`.
+        """
+        codes, _ = self._encode_labels(X, "missing")
+        return ensemble_agreement(self._answer.place(codes), codes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -359,7 +399,7 @@ class LabelMethod(Clusterer):
         return own
 
     def _progress(self, iteration: int, objective: float) -> None:
-        print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+        tell(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}")
 
 
 def _warn_unlinked(partitions: Partitions) -> None:

@@ -174,7 +174,7 @@ class BCE(LabelMethod):
     tol : float, default=1e-5
         Stop when the objective falls by less than this for every label of the table.
     verbose : int, default=0
-        Print the objective of every step to standard error.
+        Say the objective of every step, on stderr or by logging.
 
     Attributes
     ----------

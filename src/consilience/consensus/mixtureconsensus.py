@@ -160,7 +160,7 @@ class MixtureConsensus(LabelMethod):
     tol : float, default=1e-6
         Stop when the objective falls by less than this share of itself.
     verbose : int, default=0
-        Print the objective of every step to standard error.
+        Say the objective of every step, on stderr or by logging.
 
     Attributes
     ----------

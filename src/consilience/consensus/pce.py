@@ -368,7 +368,7 @@ class PCE(LabelMethod):
         Stop when the objective decreases by less than this share and less than a tenth of this share of the
         instances move.
     verbose : int, default=0
-        Print the objective of every iteration to standard error.
+        Say the objective of every iteration, on stderr or by logging.
     random_state : int, RandomState instance or None, default=None
         Draws the rotation starts (and the labels of ``imputation="random"``).
 

@@ -274,7 +274,7 @@ class SPCE(LabelMethod):
     max_iter : int, default=20
         Limit of steps in the last stage; the four stages before have at most five.
     verbose : int, default=0
-        Print the objective of every step to standard error.
+        Say the objective of every step, on stderr or by logging.
     random_state : int, RandomState instance or None, default=None
         Draws the starts of the spectral rotation, which is only used where the learned graph does not have
         `n_clusters` components. Everything else is deterministic.

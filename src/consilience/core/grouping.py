@@ -1,4 +1,4 @@
-"""Equal entries of a long vector and equal rows of a table, counted."""
+"""Equal entries of a long vector and equal rows of a table: counted, and found again."""
 
 from typing import NamedTuple
 
@@ -92,3 +92,37 @@ def distinct_rows(
     if counts is not None:
         n_rows = np.bincount(inverse, counts, len(n_rows)).astype(np.int64)
     return DistinctRows(np.ascontiguousarray(codes[member]), n_rows, inverse)
+
+
+class RowIndex(NamedTuple):
+    """Rows of a table by their keys, so that equal rows of other tables are found without a pass over all."""
+
+    keys: np.ndarray  # sorted
+    order: np.ndarray  # the row of each key
+    codes: np.ndarray
+
+
+def index_rows(codes: np.ndarray, weights: np.ndarray) -> RowIndex:
+    """Rows by key; of equal ones, that of the largest weight is found."""
+    keys = _hashed(codes)
+    order = np.lexsort((-weights, keys))
+    return RowIndex(keys[order], order, codes)
+
+
+def find_rows(index: RowIndex, codes: np.ndarray) -> np.ndarray:
+    """For each row the equal row of the index, -1 where there is none."""
+    keys = _hashed(codes)
+    place = np.minimum(np.searchsorted(index.keys, keys), len(index.keys) - 1)
+    row = index.order[place]
+    same = index.keys[place] == keys
+    same[same] = (index.codes[row[same]] == codes[same]).all(axis=1)  # two rows can share a key
+    return np.where(same, row, -1)
+
+
+def _hashed(codes: np.ndarray) -> np.ndarray:
+    """A 64-bit number per row: a sum of its codes times fixed odd numbers, modulo 2^64."""
+    factors = np.random.default_rng(0).integers(np.full(codes.shape[1], 2**63), dtype=np.uint64)
+    keys = np.zeros(len(codes), dtype=np.uint64)
+    for column, factor in zip(codes.T, factors, strict=True):
+        keys += column.astype(np.int64).view(np.uint64) * (2 * factor + 1)
+    return keys

@@ -21,7 +21,7 @@ from consilience.dask.consensus import on_blocks
 from consilience.dask.engine import Engine
 from consilience.dask.pce_blocks import Job, Model, Settings, Solution, close, rotate_blocks, solve, start
 from consilience.dask.rows import Kept, RowValues
-from consilience.diagnostics.posterior import Evidence
+from consilience.diagnostics.posterior import Evidence, predict_labels
 from consilience.partitions import Partitions
 
 # Blocks add up tables of all pairs of base clusters: 50 MB each at this many.
@@ -32,6 +32,10 @@ class Closed(NamedTuple):
     """What predictions rest on where no instance is in memory."""
 
     evidence: Evidence
+
+    def place(self, codes: np.ndarray) -> np.ndarray:
+        """Clusters of rows of base labels; the fitted ones are not there to be known again."""
+        return predict_labels(self.evidence, codes)
 
 
 class PCE(on_blocks(consensus.PCE, checkpoint=None)):  # type: ignore[misc]

@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from consilience._errors import InputError, InputTypeError
 from consilience._label_tables import require_ids, rows_text
+from consilience._shown import Table, as_html
 from consilience._sklearn import Interval, check_parameter, random_source
 from consilience._values import counted, did_you_mean, is_missing
 from consilience.core import hot
@@ -131,6 +132,22 @@ class Profile(Tabulated):
             lines += ["", *(f"left out: {one.name} ({one.reason})" for one in self.left_out)]
         lines += ["", *(f"Warning: {sentence}" for sentence in self.warnings)] if self.warnings else []
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        said = f"{self!r}; p-values by {self.n_permutations} permutations, corrected for all columns."
+        rows = [
+            (
+                column.name,
+                f"{column.effect:.2f}",
+                f"{column.p_value:.3f}",
+                f"{column.missing:.0%}",
+                "; ".join(self._most_different(column)) or "-",
+            )
+            for column in self.columns
+        ]
+        table = Table(("column", "effect", "p-value", "missing", "most different"), rows)
+        left_out = [f"Left out: {one.name} ({one.reason})." for one in self.left_out]
+        return as_html([said, *left_out], table, warnings=self.warnings)
 
     def _most_different(self, column: ColumnProfile) -> Iterator[str]:
         """The clusters that make most of the difference: a few members far away, or many near by."""

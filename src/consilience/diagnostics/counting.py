@@ -12,6 +12,7 @@ from scipy.sparse import diags_array
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
+from consilience._shown import Table, as_html
 from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.core.canonical import Rows, evenly
 from consilience.core.discretize import spectral_rotation
@@ -172,6 +173,21 @@ class ClusterCount(Tabulated):
                 by = ", ".join(c.found_by)
                 lines.append(f"{c.n_clusters:8d}  {c.role:8s}  {numbers}  {by}".replace("nan", "  -"))
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                str(c.n_clusters),
+                c.role,
+                *(f"{value:.2f}".replace("nan", "-") for value in (c.modularity, c.stability)),
+                f"{c.smallest:.1%}".replace("nan%", "-"),
+                ", ".join(c.found_by),
+            )
+            for c in self.candidates
+        ]
+        head = ("clusters", "", "modularity", "halves agree", "smallest cluster", "found by")
+        table = Table(head, rows) if self.rule != "chance" else Table((), [])
+        return as_html(self.sentences, table, warnings=self.warnings)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, with the `sentences`."""

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.canonical import Numbering
+from consilience.core.grouping import RowIndex, find_rows, index_rows
 from consilience.core.tables import base_sums, elect, total
 from consilience.diagnostics.counts import JointRows, joint_rows, label_counts
 from consilience.diagnostics.skill import Sums, one_coin
@@ -202,6 +203,29 @@ def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
     prior = np.log(np.maximum(evidence.prior, _SMALLEST))
     chance = _log_chance(evidence, leave_out=False)
     return elect(evidence.numbering.recode(codes), evidence.offsets, chance, prior)
+
+
+class FittedRows(NamedTuple):
+    """Rows of base labels that were clustered, and where they were put."""
+
+    rows: RowIndex
+    labels: np.ndarray
+
+
+def fitted_rows(rows: JointRows) -> FittedRows:
+    """Rows by which others are known again; where equal ones were told apart, most of them decide."""
+    return FittedRows(index_rows(rows.codes, rows.counts), rows.labels)
+
+
+def place_rows(evidence: Evidence, fitted: FittedRows, codes: np.ndarray) -> np.ndarray:
+    """Clusters of rows of base labels: that of the same row where it was clustered, else naive Bayes.
+
+    Instances that no base label tells apart so have one cluster, whether they were there or are new.
+    """
+    labels = predict_labels(evidence, codes)
+    row = find_rows(fitted.rows, codes)
+    known = np.where(row >= 0, fitted.labels[row], -1)
+    return np.where(known >= 0, known, labels)
 
 
 def _recoded(rows: JointRows, numbering: Numbering) -> JointRows:

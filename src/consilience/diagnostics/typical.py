@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from consilience._shown import Table, as_html
 from consilience._values import counted
 from consilience.diagnostics.counts import JointRows, Tabulated, joint_rows, label_counts
 from consilience.partitions import Partitions
@@ -28,6 +29,16 @@ class TypicalLabels(Tabulated):
     def __repr__(self) -> str:
         clusters = counted(len(np.unique(self.cluster)), "cluster")
         return f"TypicalLabels({counted(len(self.label), 'label')} of {clusters})"
+
+    def _repr_html_(self) -> str:
+        columns = zip(self.cluster, self.base, self.label, self.count, self.share, self.lift, strict=True)
+        rows = [
+            (str(cluster), base, str(label), str(count), f"{share:.0%}", f"{lift:.1f}")
+            for cluster, base, label, count, share, lift in columns
+        ]
+        return as_html(
+            [repr(self)], Table(("cluster", "base clustering", "label", "count", "share", "lift"), rows)
+        )
 
     def most(self, cluster: int, n: int = 2) -> list[str]:
         """The most typical label of each of `n` base clusterings, in words.

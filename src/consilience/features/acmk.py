@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import field
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Clusterer, fit_context, random_source
+from consilience._talk import tell
 from consilience._warnings import warn
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.parameters import Count, Positive, Seed, Verbose, parameters
@@ -119,7 +119,7 @@ class ACMK(Clusterer):
     n_jobs : int, default=None
         Number of k-means runs made at once.
     verbose : int, default=0
-        Print the objective of every step to standard error.
+        Say the objective of every step, on stderr or by logging.
     random_state : int, RandomState instance or None, default=None
         Draws the starts of all k-means and the cells in which the neighbours of many instances are searched.
 
@@ -312,7 +312,7 @@ class ACMK(Clusterer):
         return order, x[order], sparse.acmk_sparse(x[order], base[order], support, **common)
 
     def _progress(self, iteration: int, objective: float) -> None:
-        print(f"ACMK iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+        tell(f"ACMK iteration {iteration}: objective {objective:.6g}")
 
 
 def _refuse_text(X: Any) -> None:

@@ -12,12 +12,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from consilience._shown import Table, as_html
 from consilience._sklearn import Interval, check_parameter, random_source
+from consilience._talk import Progress, watched
 from consilience._values import counted
 from consilience.diagnostics import ClusterCount, choose_n_clusters
 from consilience.fusion.labels import (
     CANDIDATES,
-    Progress,
     check_n_clusters,
     count_clusters,
     fuse_partitions,
@@ -86,6 +87,17 @@ class Comparison:
         ]
         return "\n".join([head, *lines, self.reason])
 
+    def _repr_html_(self) -> str:
+        head = ("method", "clusters", "agreement", "rank", "stability", "confidence", "seconds", "")
+        rows = []
+        for row in self.rows:
+            measured = (row.agreement, row.rank, row.stability, row.confidence, row.seconds)
+            formats = (".3f", "d", ".3f", ".3f", ".2f")
+            cells = [f"{value:{how}}" for value, how in zip(measured, formats, strict=True)]
+            cells = ["-"] * len(cells) if row.error else [cell.replace("nan", "-") for cell in cells]
+            rows.append((row.method, str(row.n_clusters), *cells, row.error))
+        return as_html([self.reason], Table(head, rows))
+
 
 def compare(
     labels: Any,
@@ -97,7 +109,7 @@ def compare(
     unobserved: Literal["error", "noise", "largest"] = "error",
     n_resamples: int = 5,
     random_state: Any = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Comparison:
     """Merge one table by several methods, for one or several numbers of clusters, and compare the answers.
 
@@ -114,8 +126,8 @@ def compare(
         Fits for the stability; 0 leaves it out.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
-    progress : callable, optional
-        Called as ``progress(step, done, total)`` after every step.
+    progress : bool or callable, optional
+        As in :func:`fuse`.
 
     Returns
     -------
@@ -170,15 +182,16 @@ def compare(
     ks = list(dict.fromkeys(count.n_clusters if k == "auto" and count is not None else int(k) for k in ks))
     best, reason = _prefer(ks, count)
     seed = int(rng.randint(2**31))
-    steps = _Steps(progress, len(ks) * len(chosen) * (1 + n_resamples))
     lines: list[tuple[Compared, Fusion | None]] = []
-    for k in sorted(ks, key=lambda k: (k != best, k)):
-        tried = [_try(partitions, method, k, unobserved, n_resamples, seed, steps) for method in chosen]
-        tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
-        lines += [
-            (row._replace(rank=place if fusion is not None else 0), fusion)
-            for place, (row, fusion) in enumerate(tried, 1)
-        ]
+    with watched(progress) as told:
+        steps = _Steps(told, len(ks) * len(chosen) * (1 + n_resamples))
+        for k in sorted(ks, key=lambda k: (k != best, k)):
+            tried = [_try(partitions, method, k, unobserved, n_resamples, seed, steps) for method in chosen]
+            tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
+            lines += [
+                (row._replace(rank=place if fusion is not None else 0), fusion)
+                for place, (row, fusion) in enumerate(tried, 1)
+            ]
     fusions: dict[str, Fusion] = {}
     for row, fusion in lines:
         if fusion is not None:

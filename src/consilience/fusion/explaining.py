@@ -10,6 +10,7 @@ import numpy as np
 
 from consilience._errors import InputError
 from consilience._label_tables import plain
+from consilience._shown import Table, as_html
 from consilience._values import counted, did_you_mean
 from consilience.diagnostics.counts import JointRows, Tabulated, label_counts
 from consilience.diagnostics.posterior import Evidence, predict_labels
@@ -151,6 +152,21 @@ class Explanation(Tabulated):
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        shown = [c for c in np.argsort(self.support)[::-1][:6].tolist() if self.support[c] > 0]
+        shares = [[f"{said.shares[c]:.0%}" if said.seen else "" for c in shown] for said in self.said]
+        said = [(one.source, _text(one.label), *cells) for one, cells in zip(self.said, shares, strict=True)]
+        said.append(("mean", "", *(f"{self.support[c]:.0%}" for c in shown)))
+        alike = [
+            (str(one.id), str(one.n_instances), str(one.label), f"{one.n_agreeing} of {one.n_both}")
+            for one in self.alike
+        ]
+        return as_html(
+            self.sentences,
+            Table(("source", "said", *(f"in {c}" for c in shown)), said) if shown else Table((), []),
+            Table(("most like it", "instances", "cluster", "labels in common"), alike),
+        )
 
 
 def explain(

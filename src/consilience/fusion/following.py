@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from consilience._errors import InputError, InputTypeError
 from consilience._label_tables import plain
+from consilience._shown import Table, as_html
 from consilience._values import counted, is_missing, object_array
 from consilience.diagnostics.counts import Tabulated
 from consilience.partitions import Partitions
@@ -104,6 +105,10 @@ class Changes(Tabulated):
 
     def __repr__(self) -> str:
         return f"Changes({' '.join(self.sentences)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(flow.before), str(flow.now), str(flow.n_instances)) for flow in self.flows]
+        return as_html(self.sentences, Table(("was in", "is in", "instances"), rows))
 
 
 class Earlier(NamedTuple):

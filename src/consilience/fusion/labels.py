@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from consilience import consensus
 from consilience._errors import InputError
 from consilience._sklearn import Interval, random_source
+from consilience._talk import Progress, tell, watched
 from consilience._values import counted
 from consilience._warnings import warn
 from consilience.consensus import LabelMethod
@@ -44,9 +44,6 @@ _SHARE_NEAR, _NEAR = 0.9, 0.25
 _LEAD = 0.15
 
 
-Progress = Callable[[str, int, int], None]
-
-
 class Choice(NamedTuple):
     """A fitted model, and why it was chosen."""
 
@@ -70,7 +67,7 @@ def fuse(
     named_after: str | None = None,
     random_state: Any = None,
     verbose: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Fusion:
     """Merge base clusterings that each saw only some of the instances into one clustering of all of them.
 
@@ -107,9 +104,11 @@ def fuse(
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
-        Whether to write a line to stderr for every method tried.
-    progress : callable, optional
-        Called as ``progress(step, done, total)`` after every step, with what was done in words.
+        Whether to say which methods were tried: a line on stderr each, or a record of the logger
+        "consilience" where logging is set up.
+    progress : bool or callable, optional
+        True shows a bar in a notebook or a terminal; a function is called as ``progress(step, done, total)``
+        after every step, with what was done in words.
 
     Returns
     -------
@@ -157,7 +156,8 @@ def fuse(
             n_clusters = count.n_clusters
         table = repeat_bases(table, weights)
     weighted = weights is not None
-    fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, progress, weighted)
+    with watched(progress) as told:
+        fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, told, weighted)
     if table is not partitions:
         labels = fusion.labels if row_of is None else fusion.labels[row_of]
         fusion = replace(
@@ -242,7 +242,7 @@ def _choose(
         for candidate, model in candidates(tried, k, names, unobserved, seed):
             models[candidate] = model
             if verbose:
-                print(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}", file=sys.stderr)
+                tell(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}")
             if progress is not None:
                 progress(f"tried {candidate.name}", len(models), n_steps)
         best = best_of(list(models), lead)

@@ -17,7 +17,14 @@ from consilience._values import counted, object_array
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.counts import Finding, JointRows, joint_rows
-from consilience.diagnostics.posterior import Evidence, gather_evidence, judge_rows, predict_labels
+from consilience.diagnostics.posterior import (
+    Evidence,
+    FittedRows,
+    fitted_rows,
+    gather_evidence,
+    judge_rows,
+    place_rows,
+)
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.fusion._names import base_named, given_names, names_after
 from consilience.fusion._neighbours import ViewNeighbours
@@ -257,8 +264,14 @@ class Fusion:
         """What base labels say about the clusters, which places new instances."""
         return gather_evidence(self.partitions, self.rows)
 
+    @cached_property
+    def _fitted(self) -> FittedRows:
+        return fitted_rows(self.rows)
+
     def predict(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> np.ndarray:
         """Clusters of new instances, in the numbers of `labels`.
+
+        One with the base labels of an instance that was there gets its cluster.
 
         Parameters
         ----------
@@ -303,7 +316,7 @@ class Fusion:
 
     def place_codes(self, codes: np.ndarray) -> Placed:
         """`place` of rows of base labels as ``partitions.encode`` gives them."""
-        labels = predict_labels(self.evidence, codes)
+        labels = place_rows(self.evidence, self._fitted, codes)
         labels[(codes < 0).all(axis=1)] = -1
         found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
         return Placed(labels, found.confidence, found.alternative)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from consilience._shown import Table
 from consilience._values import counted
 from consilience.diagnostics import typical_labels
 
@@ -15,35 +16,7 @@ if TYPE_CHECKING:
     from consilience.fusion.result import Fusion
 
 _LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
-_SHOWN = 100  # rows of a table in a notebook
-
-
-class Table(NamedTuple):
-    """Cells as text; columns named in `left` are words, others numbers."""
-
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    left: tuple[str, ...] = ()
-    note: str = ""
-
-    def lines(self) -> Iterator[str]:
-        """Columns below each other."""
-        widths = [max(map(len, column)) for column in zip(self.head, *self.rows, strict=True)]
-        for row in (self.head, *self.rows):
-            cells = zip(self.head, row, widths, strict=True)
-            yield "  ".join(
-                f"{c:{w}s}" if name in self.left else f"{c:>{w}s}" for name, c, w in cells
-            ).rstrip()
-        if self.note:
-            yield self.note
-
-    def html(self) -> str:
-        """The same for a browser."""
-        top = "".join(f"<th>{escape(cell)}</th>" for cell in self.head)
-        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows[:_SHOWN]]
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        note = f"<caption>{escape(self.note)}</caption>" if self.note else ""
-        return f"<table>{note}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+_SHOWN = 100  # the same in a notebook
 
 
 def as_text(fusion: Fusion) -> str:

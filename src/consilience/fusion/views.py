@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping, ValuesView
 from dataclasses import replace
@@ -18,9 +17,9 @@ from sklearn.base import clone
 from consilience import multiview
 from consilience._errors import InputError
 from consilience._sklearn import Interval, check_parameter, random_source
+from consilience._talk import Progress, tell, watched
 from consilience.fusion._neighbours import ViewNeighbours, scalings_of
 from consilience.fusion.labels import (
-    Progress,
     check_n_clusters,
     count_clusters,
     fuse_partitions,
@@ -61,7 +60,7 @@ def fuse_views(
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Fusion:
     """Cluster instances by several tables of features, each of which may lack some of them.
 
@@ -99,9 +98,9 @@ def fuse_views(
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
-        Whether to write a line to stderr for every view and every method tried.
-    progress : callable, optional
-        Called as ``progress(step, done, total)`` after every step, with what was done in words.
+        Whether to say which views were clustered and which methods tried; as in :func:`fuse`.
+    progress : bool or callable, optional
+        As in :func:`fuse`.
 
     Returns
     -------
@@ -144,31 +143,34 @@ def fuse_views(
     neighbours = ViewNeighbours().fit(table)
     by_graph = clusterer is None or (isinstance(clusterer, str) and clusterer == "graph")
     clusterer = neighbours if by_graph else clusterer
-    count = None
-    if n_clusters == "auto":
-        first = _cluster_views(table, _RANGE, clusterer, m, n_jobs, rng, verbose, progress)
-        count = count_clusters(first, rng)
-    k = count.n_clusters if count is not None else int(n_clusters)
-    ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-    backend, index_name = _kind_of(views, on)
-    if isinstance(direct, PSE):
-        model = _embed_views(direct, table, k, rng)
-        partitions = _cluster_embeddings(model, table, ks, m, rng, verbose, progress)
+    with watched(progress) as told:
+        count = None
+        if n_clusters == "auto":
+            first = _cluster_views(table, _RANGE, clusterer, m, n_jobs, rng, verbose, told)
+            count = count_clusters(first, rng)
+        k = count.n_clusters if count is not None else int(n_clusters)
+        ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
+        backend, index_name = _kind_of(views, on)
+        if isinstance(direct, PSE):
+            model = _embed_views(direct, table, k, rng)
+            partitions = _cluster_embeddings(model, table, ks, m, rng, verbose, told)
+            partitions = replace(partitions, backend=backend, index_name=index_name)
+            return Fusion(model.labels_, partitions, "PSE", _REASON, model, (), count)
+        partitions = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, told)
         partitions = replace(partitions, backend=backend, index_name=index_name)
-        return Fusion(model.labels_, partitions, "PSE", _REASON, model, (), count)
-    partitions = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, progress)
-    partitions = replace(partitions, backend=backend, index_name=index_name)
-    if direct is not None:
-        model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
-        labels = numbered_by_size(model.labels_)
-        return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
-    # All base clusterings have the same range of numbers around the wanted one: agreement is a good guide.
-    found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, progress)
-    labels, reason = found.labels, found.reason
-    if by_graph:
-        labels = numbered_by_size(neighbours.vote(labels))
-        reason += " Then each instance joined its nearest neighbours."
-    return Fusion(labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours)
+        if direct is not None:
+            model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
+            labels = numbered_by_size(model.labels_)
+            return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
+        # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
+        found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, told)
+        labels, reason = found.labels, found.reason
+        if by_graph:
+            labels = numbered_by_size(neighbours.vote(labels))
+            reason += " Then each instance joined its nearest neighbours."
+        return Fusion(
+            labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours
+        )
 
 
 def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> Any:
@@ -291,7 +293,7 @@ def _tell(name: str, n_rows: int, v: int, n_views: int, verbose: int, progress: 
     if progress is not None:
         progress(f"clustered view {name}", v + 1, n_views)
     if verbose:
-        print(f"fuse_views: clustered view {name!r} ({n_rows} instances)", file=sys.stderr)
+        tell(f"fuse_views: clustered view {name!r} ({n_rows} instances)")
 
 
 def _split(n: int, parts: int) -> list[int]:

@@ -30,7 +30,7 @@ class FactorMethod(ViewMethod):
     tol : float
         Relative change of the objective at which to stop.
     verbose : int
-        Print the objective of every sweep to standard error.
+        Say the objective of every sweep, on stderr or by logging.
     random_state : int, RandomState instance or None
         Draws the starts of the factors and of k-means.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from consilience._errors import InputError
 from consilience._methods import About
 from consilience._sklearn import Clusterer, fit_context, random_source
+from consilience._talk import tell
 from consilience._values import counted
 from consilience._warnings import warn
 from consilience.core.parameters import Count, Seed, parameters
@@ -216,4 +216,4 @@ class ViewMethod(Clusterer):
         return {"max_iter": given["max_iter"], "tol": given["tol"], "progress": progress}
 
     def _progress(self, iteration: int, objective: float) -> None:
-        print(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}", file=sys.stderr)
+        tell(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}")

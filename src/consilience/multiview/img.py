@@ -182,7 +182,7 @@ class IMG(GraphMethod):
     tol : float, default=1e-4
         Change of the objective at which to stop, relative to the sum of squares of the views.
     verbose : int, default=0
-        Print the objective of every sweep to standard error.
+        Say the objective of every sweep, on stderr or by logging.
     random_state : int, RandomState instance or None, default=None
         Draws the starts of the factors and of k-means.
 

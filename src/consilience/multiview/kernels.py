@@ -58,7 +58,7 @@ class KernelMethod(ViewMethod):
     tol : float
         Stop when the objective falls by less than this share.
     verbose : int
-        Print the objective of every sweep to standard error.
+        Say the objective of every sweep, on stderr or by logging.
     random_state : int, RandomState instance or None
         Draws the starts of k-means, and landmarks where a view has too many rows for all pairs.
 
