@@ -23,7 +23,7 @@ from consilience.diagnostics import choose_n_clusters, confidence
 from consilience.diagnostics.posterior import Evidence, gather_evidence, predict_confidence, predict_labels
 from consilience.partitions import Partitions, Unknown
 
-# Tables of all pairs of base clusters beyond this many would not fit in memory, and no clustering has so many.
+# Tables of all pairs of base clusters beyond this many would not fit in memory, and no clustering has them.
 MAX_BASE_CLUSTERS = 10_000
 
 
