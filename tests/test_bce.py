@@ -102,6 +102,12 @@ def test_says_when_it_did_not_converge():
         BCE(4, max_iter=1, random_state=0).fit(base)
 
 
+def test_more_base_clusters_than_labels_can_have_are_refused():
+    households = np.arange(24_000) // 2
+    with pytest.raises(ValueError, match=r"BCE takes at most 10000; '0' alone has 12000\. Hint: "):
+        BCE(2).fit(np.column_stack([households, households % 2]))
+
+
 def test_unobserved_instances_get_what_was_asked_for():
     base = np.array([[0, 0], [0, 0], [1, 1], [-1, -1]])
     model = BCE(2, unobserved="noise").fit(base)

@@ -57,6 +57,15 @@ class TestFuse:
         assert fusion.weights.shape == fusion.agreement.shape == (6,)
         assert fusion.weights.mean() == pytest.approx(1.0)
 
+    def test_of_methods_that_find_the_same_clusters_auto_takes_the_first(self):
+        # Their agreements differ in the last digit, which the names of labels decide.
+        tried = [
+            module.Candidate(name, 0.3 + ulps * 2**-54) for name, ulps in zip("abc", (0, 1, 2), strict=True)
+        ]
+        assert len({candidate.agreement for candidate in tried}) > 1
+        for order in (tried, tried[::-1]):
+            assert module.best_of(order, 0.0) is order[0]
+
     def test_auto_takes_the_candidate_that_agrees_best(self, clear, fusion):
         _, base = clear
         assert fusion.method == fusion.candidates[0].name

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from consilience import KC, NMFC
@@ -20,7 +21,8 @@ def test_steps_equal_plain_version_on_repeated_rows(missing, seed):
     base = base[np.repeat(np.arange(50), np.random.default_rng(seed).integers(1, 4, 50))]
     b = one_hot(base) / np.sqrt((base >= 0).sum(axis=1))[:, None]
     m = b @ b.T
-    model = NMFC(4, max_iter=5, tol=0.0, random_state=0).fit(base)
+    with pytest.warns(ConvergenceWarning, match="NMFC did not converge in max_iter=5"):
+        model = NMFC(4, max_iter=5, tol=0.0, random_state=0).fit(base)
     q = np.eye(4)[KC(4, random_state=0).fit_predict(base)] + 0.2
     q /= np.linalg.norm(q, axis=0)
     s = np.diag(q.T @ m @ q)
@@ -46,6 +48,7 @@ def test_factors_end_nearly_orthogonal_and_better_than_the_start():
 
 
 @pytest.mark.fixtures
+@pytest.mark.filterwarnings("ignore:NMFC did not converge")
 @pytest.mark.parametrize("name", ["pixraw_miss30", "yale_m10"])
 def test_is_as_good_as_the_published_program(fixtures_folder, name):
     given = np.load(fixtures_folder / f"nmf_{name}.npz")
@@ -82,6 +85,12 @@ def test_more_clusters_than_base_clusters():
 def test_one_row_or_one_cluster():
     assert_array_equal(NMFC(1).fit_predict([["a"], ["a"]]), [0, 0])
     assert_array_equal(NMFC(1).fit_predict([["a"], ["b"]]), [0, 0])
+
+
+def test_says_when_it_did_not_converge():
+    _, base = planted(100, 8, 4, noise=0.5, missing=0.3, seed=0)
+    with pytest.warns(ConvergenceWarning, match=r"in max_iter=1 iterations\. Hint: raise max_iter or tol"):
+        NMFC(4, max_iter=1, random_state=0).fit(base)
 
 
 def test_unobserved_instances_get_what_was_asked_for():

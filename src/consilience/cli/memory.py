@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
+from consilience import _memory
+from consilience._errors import InputError
 from consilience._files import is_special
 from consilience.cli.errors import UsageError
 from consilience.cli.files import COMPRESSED, STDIO, Source, kind_of
@@ -19,7 +19,6 @@ from consilience.cli.files import COMPRESSED, STDIO, Source, kind_of
 A_LABEL, A_ROW, A_FEATURE = 30, 200, 60
 _SAMPLE = 1 << 16  # bytes of a text file from which its rows are estimated
 _PACKED = 4  # how much larger text is than a compressed file of it
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def require_memory_for_labels(paths: Sequence[str], source: Source) -> None:
@@ -49,32 +48,11 @@ def _require(paths: Sequence[str], source: Source, a_cell: int, hint: str) -> No
 
 
 def free_memory() -> float | None:
-    """Bytes that this process may still take: as the user says, as its group may, or as the machine has."""
-    said = os.environ.get("CONSILIENCE_MEMORY")
-    if said is not None:
-        given = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?", said.strip(), flags=re.IGNORECASE)
-        if given is None:
-            raise UsageError(f"CONSILIENCE_MEMORY is {said!r}, not a size.", hint="as in 16G.")
-        return float(given[1]) * _UNITS[given[2].upper()]
-    known = [value for value in (_of_machine(), _of_group()) if value is not None]
-    return min(known, default=None)
-
-
-def _of_machine() -> float | None:
-    with suppress(OSError, ValueError, StopIteration):  # only Linux says so this way
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        fields = dict(line.split(":", 1) for line in lines)
-        kilobytes = [int(fields[name].split()[0]) for name in ("MemAvailable", "SwapFree") if name in fields]
-        return 1024.0 * sum(kilobytes)
-    return None
-
-
-def _of_group() -> float | None:
-    folder = Path("/sys/fs/cgroup")
-    with suppress(OSError, ValueError):  # "max" is no number, and no limit
-        limit, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
-        return float(int(limit) - int(used))
-    return None
+    """Bytes that this process may still take."""
+    try:
+        return _memory.free_memory()
+    except InputError as error:  # the environment was wrong
+        raise UsageError(error.message, error.hint) from error
 
 
 def _size(path: str, source: Source) -> tuple[int, int]:

@@ -32,7 +32,7 @@ from consilience.diagnostics.posterior import (
 from consilience.metrics import ensemble_agreement
 from consilience.partitions import Partitions, Unknown
 
-# Tables of all pairs of base clusters beyond this many would not fit in memory.
+# Tables of all pairs of base clusters beyond this many would not fit in memory, and no clustering has them.
 MAX_BASE_CLUSTERS = 10_000
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from consilience._methods import About
-from consilience.consensus.base import LabelMethod, Problem
+from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.kcc import kcc
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
@@ -214,6 +214,7 @@ class BCE(LabelMethod):
         paper="Wang, Shan, Banerjee: Bayesian Cluster Ensembles. Statistical Analysis and Data Mining, 2011.",
         linear=True,
     )
+    max_base_clusters = MAX_BASE_CLUSTERS
 
     n_init: Count = 10
     max_iter: Count = 300

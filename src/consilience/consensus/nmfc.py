@@ -13,6 +13,7 @@ from consilience.consensus.kc import kc
 from consilience.core.canonical import Rows
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, NonNegative, parameters
+from consilience.core.sweeps import Sweeps
 from consilience.core.tables import contingency, gather, scatter
 
 # What a start gives to the clusters that a row is not in: zeros would stay for ever.
@@ -31,6 +32,7 @@ class NMFCResult(NamedTuple):
     membership: np.ndarray  # Q S^(1/2), per row and cluster
     error: np.ndarray  # relative squared error after every step
     n_iter: int
+    converged: bool
 
 
 def nmfc(
@@ -66,17 +68,16 @@ def nmfc(
     q /= np.sqrt(w @ q**2)
     s = np.einsum("p,pc,pc->c", w, q, times(q))
     total = float(np.sum(contingency(codes, offsets, w * scale**2) ** 2))
-    error: list[float] = []
-    for _ in range(max_iter):
+    sweeps = Sweeps(max_iter)
+    for _ in sweeps:
         q = _update_memberships(q, s, w, times)
         s, square = _update_sizes(q, s, w, times)
-        error.append((total + square) / total)
-        if len(error) > 1 and abs(error[-2] - error[-1]) <= tol * error[-1]:
-            break
+        before, now = sweeps.add((total + square) / total)
+        sweeps.converged = abs(before - now) <= tol * now
     membership = q * np.sqrt(s)
     fit = membership.max(axis=1) / np.maximum(membership.sum(axis=1), _TINY)
     labels = fill_empty_clusters(membership.argmax(axis=1), fit, n_clusters)
-    return NMFCResult(labels, membership, np.array(error), len(error))
+    return NMFCResult(labels, membership, *sweeps.outcome)
 
 
 def _update_memberships(q: np.ndarray, s: np.ndarray, w: np.ndarray, times: Times) -> np.ndarray:

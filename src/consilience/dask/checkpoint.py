@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +47,9 @@ class Checkpoint:
 
     def load(self, run: dict[str, Any], n_blocks: int) -> tuple[Model, list[Any]] | None:
         """The last iteration of the same run; None if there is none."""
+        for path in self.folder.glob("*.npz"):
+            if path.is_dir():  # where a file will be written, if not now then in the next iteration
+                raise self._damaged(f"{path.name} is a folder")
         path = self.folder / "manifest.json"
         if not path.exists():
             return None
@@ -76,7 +77,7 @@ class Checkpoint:
         try:
             manifest = json.loads(path.read_bytes())
             version = manifest.get("version")
-        except (ValueError, AttributeError) as error:
+        except Exception as error:  # whatever there is in its place
             raise self._damaged(f"{path.name} is not what was written ({error})") from error
         if version != _VERSION:
             raise InputError(
@@ -84,7 +85,7 @@ class Checkpoint:
                 f"{_VERSION}.",
                 hint="give an empty folder.",
             )
-        if manifest.pop("digest", None) != _digest_of(manifest):
+        if manifest.pop("digest", None) != _digest_of(manifest) or not _is_sound(manifest):
             raise self._damaged(f"{path.name} is not what was written")
         return dict(manifest)
 
@@ -93,7 +94,7 @@ class Checkpoint:
             with open(self.folder / name, "rb") as file, np.load(file) as arrays:
                 numbers = {name: array.item() for name, array in arrays.items() if not array.ndim}
                 model = Model(**{**arrays, **numbers})
-        except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except Exception as error:  # whatever a damaged file makes of zip and NumPy
             raise self._damaged(f"{name} cannot be read ({error})") from error
         if digest(model) != wanted:
             raise self._damaged(f"{name} is not what was written")
@@ -104,6 +105,21 @@ class Checkpoint:
             f"the checkpoint {str(self.folder)!r} is damaged: {how}.",
             hint="give an empty folder, and the run starts anew.",
         )
+
+
+def _is_sound(manifest: dict[str, Any]) -> bool:
+    """Whether it names a model and states in this folder, whatever it says of them."""
+    match manifest:
+        case {"run": dict(), "model": [str(model), str()], "states": list(states)}:
+            return Path(model).name == model and all(map(_is_state, states))
+    return False
+
+
+def _is_state(state: Any) -> bool:
+    match state:
+        case [str(name), int(), str()]:
+            return Path(name).name == name
+    return False
 
 
 def _digest_of(manifest: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ same answer to the last digit.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import shutil
 import sys
@@ -17,10 +18,9 @@ import tempfile
 import time
 import warnings
 import weakref
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, count, islice
 from operator import itemgetter
@@ -41,6 +41,8 @@ _FAN_IN = 8
 WAIT_FOR_WORKERS = 300.0
 _WARN_AFTER = 5.0
 _LOOK_EVERY = 1.0
+# Seconds in which a scheduler that is there says how many workers it has.
+_ANSWER_WITHIN = 10.0
 
 
 def merged(merge: Callable[[Sequence[Any]], Any], parts: Iterable[Any]) -> Any:
@@ -111,7 +113,7 @@ def _checked(stored: Stored) -> Any:
     """A state that another run has written, if it is still what that run wrote."""
     try:
         found = fetch(stored._replace(checked=True))
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # whatever a damaged file makes of zip and NumPy
         raise _damaged(stored, f"it cannot be read ({error})") from error
     if len(found[0]) != stored.rows:
         raise _damaged(stored, f"it has {len(found[0])} rows instead of {stored.rows}")
@@ -203,14 +205,26 @@ class Cluster(Engine):
         super().__init__(progress)
         self.client = client
 
+    def reduce(self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any) -> Any:
+        with self._sentences():
+            return super().reduce(step, function, merge, parts, *shared)
+
+    def update(
+        self, step: str, function: Any, merge: Any, parts: Iterable[Any], *shared: Any, version: int
+    ) -> tuple[list[Any], Any]:
+        with self._sentences():
+            return super().update(step, function, merge, parts, *shared, version=version)
+
     def each(self, step: str, function: Any, parts: Iterable[Any], *shared: Any) -> list[Any]:
-        return self._results(self._map(step, function, parts, shared))
+        with self._sentences():
+            return self._results(self._map(step, function, parts, shared))
 
     def one(self, function: Any, part: Any, number: int, *shared: Any) -> Any:
         from dask.delayed import delayed
 
-        future = self.client.compute(delayed(_call, pure=False)(function, part, number, shared))
-        return self._results([future])[0]
+        with self._sentences():
+            future = self.client.compute(delayed(_call, pure=False)(function, part, number, shared))
+            return self._results([future])[0]
 
     def scratch(self) -> str | None:
         return None
@@ -249,52 +263,74 @@ class Cluster(Engine):
 
     def _results(self, futures: list[Any]) -> list[Any]:
         """What they return; an error where nobody is left to work on them."""
+        import dask
+
+        most = float(dask.config.get("consilience.wait-for-workers", WAIT_FOR_WORKERS))
+        gathered = self._soon(self.client.gather(futures, asynchronous=True))
+        alone_since, warned = None, False
+        try:
+            while not wait([gathered], _LOOK_EVERY).done:
+                if self._has_workers():
+                    alone_since, warned = None, False
+                    continue
+                alone_since = alone_since or time.monotonic()
+                alone = time.monotonic() - alone_since
+                if alone > most:
+                    self._soon(self.client.cancel(futures, asynchronous=True))
+                    raise ClusterError(
+                        f"the Dask cluster has had no worker for {alone:.0f} s.",
+                        hint="start workers; how long to wait is set by dask.config.set({"
+                        "'consilience.wait-for-workers': seconds}).",
+                    )
+                if alone > _WARN_AFTER and not warned:
+                    warned = True
+                    warn(
+                        f"the Dask cluster has had no worker for {alone:.0f} s; waiting {most:.0f} s in all.",
+                        hint="start workers, or look at their logs for why they ended.",
+                    )
+            return list(gathered.result())
+        finally:
+            gathered.cancel()
+
+    def _has_workers(self) -> bool:
+        """Whether the scheduler says that there are any; False if it says nothing."""
+        if self.client.status == "closed":
+            raise self._gone()
+        asked = self._soon(self.client.nthreads(asynchronous=True))
+        wait([asked], _ANSWER_WITHIN)
+        with suppress(OSError):
+            return asked.done() and bool(asked.result())
+        return False
+
+    def _soon(self, question: Any) -> Future[Any]:
+        """What the client will have found out: its own calls wait without end."""
+        return asyncio.run_coroutine_threadsafe(question, self.client.loop.asyncio_loop)
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Errors of the cluster, not of the work, say in a sentence what to do."""
         from distributed import CancelledError, KilledWorker
+        from distributed.client import ClosedClientError
 
         try:
-            self._wait(futures)
-            return list(self.client.gather(futures))
+            yield
         except KilledWorker as error:
             raise ClusterError(
                 f"several workers died at the same piece of work: {error}",
                 hint="give the workers more memory, or use smaller blocks (block_rows=, chunks).",
             ) from error
-        except (CancelledError, OSError, TimeoutError) as error:
-            if isinstance(error, OSError) and self.client.status == "running":
+        except (CancelledError, ClosedClientError) as error:
+            raise self._gone() from error
+        except OSError as error:
+            if self.client.status == "running" and self._has_workers():
                 raise  # of the work itself, such as a file that is not there
-            raise ClusterError(
-                f"the Dask scheduler {self.client.scheduler.address!r} is gone.",
-                hint="start it again and fit again; with checkpoint= a run of PCE on blocks goes on.",
-            ) from error
+            raise self._gone() from error
 
-    def _wait(self, futures: list[Any]) -> None:
-        import dask
-        from distributed import wait
-
-        most = float(dask.config.get("consilience.wait-for-workers", WAIT_FOR_WORKERS))
-        alone_since, warned = None, False
-        while True:
-            with suppress(TimeoutError):
-                wait(futures, timeout=_LOOK_EVERY)
-                return
-            if self.client.nthreads():
-                alone_since, warned = None, False
-                continue
-            alone_since = alone_since or time.monotonic()
-            alone = time.monotonic() - alone_since
-            if alone > most:
-                self.client.cancel(futures)
-                raise ClusterError(
-                    f"the Dask cluster has had no worker for {alone:.0f} s.",
-                    hint="start workers; how long to wait is set by dask.config.set({"
-                    "'consilience.wait-for-workers': seconds}).",
-                )
-            if alone > _WARN_AFTER and not warned:
-                warned = True
-                warn(
-                    f"the Dask cluster has had no worker for {alone:.0f} s; waiting {most:.0f} s in all.",
-                    hint="start workers, or look at their logs for why they ended.",
-                )
+    def _gone(self) -> ClusterError:
+        return ClusterError(
+            f"the Dask scheduler {self.client.scheduler.address!r} is gone.",
+            hint="start it again and fit again; with checkpoint= a run of PCE on blocks goes on.",
+        )
 
 
 def _call(function: Any, part: Any, number: int, shared: tuple[Any, ...]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from consilience import consensus
-from consilience._errors import InputError
+from consilience._errors import ClusterError, InputError
 from consilience._optional import optional_import
 from consilience._sklearn import random_source
 from consilience.dask.aggregate import Table, read_table
@@ -129,7 +129,15 @@ def _client(scheduler: str | None) -> Iterator[None]:
         yield
         return
     distributed = optional_import("distributed", needed_for="a Dask scheduler", extra="dask")
-    with distributed.Client(scheduler):
+    try:
+        client = distributed.Client(scheduler)
+    except (OSError, ValueError) as error:  # nobody there, or no address
+        raise ClusterError(
+            f"no Dask scheduler answers at {scheduler!r}.",
+            hint="is it running, and is its address like tcp://host:8786? How long to wait is set by "
+            "dask.config.set({'distributed.comm.timeouts.connect': '30s'}).",
+        ) from error
+    with client:
         yield
 
 

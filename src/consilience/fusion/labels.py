@@ -249,7 +249,7 @@ def _choose(
         model = _again(table, k, best, unobserved, seed) if sampled else models[best]
         if progress is not None:
             progress(f"merged by {best.name}", n_steps, n_steps)
-    ranked = tuple(sorted(models, key=lambda candidate: -candidate.agreement))
+    ranked = tuple(sorted(models, key=_place, reverse=True))
     return Choice(model, best.name, _reason(best, lead, sampled), ranked)
 
 
@@ -263,9 +263,14 @@ def methods_for(table: Partitions) -> list[str]:
     ]
 
 
+def _place(candidate: Candidate) -> float:
+    """Agreement up to rounding: methods that find the same clusters are told apart by nothing else."""
+    return round(candidate.agreement, 9)
+
+
 def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
     """The candidate of highest agreement; with a lead, DAL unless that one is ahead by as much."""
-    best = max(tried, key=lambda candidate: candidate.agreement)
+    best = max(tried, key=_place)
     for usual in tried:
         if usual.method == "DAL" and not usual.polished:
             return usual if lead and best.agreement <= (1.0 + lead) * usual.agreement else best

@@ -3,12 +3,15 @@
 The file is a zip with a ``manifest.json`` and one ``.npy`` per array. The manifest says which version wrote
 it and holds the result as a tree: plain values are themselves, all else is ``{"$": kind, ...}``. Objects of
 this package are kept by the name of their class and their attributes; no other class can be in a file, so
-loading one runs no code but ours, and no pickle.
+loading one runs no code but ours, and no pickle. The manifest lists the checksums of the arrays and ends in a
+digest, so that parts of other files, or edits, are found.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import zipfile
 from collections.abc import Callable, Mapping
@@ -24,6 +27,7 @@ import scipy.sparse as sp
 from consilience import __version__
 from consilience._errors import InputError, InputTypeError
 from consilience._files import whole_file
+from consilience._memory import free_memory
 from consilience.diagnostics.counts import Finding
 from consilience.partitions import Partitions
 
@@ -42,6 +46,12 @@ _TEXT: dict[str, tuple[type, Callable[[str], Any]]] = {  # values that are their
     "decimal": (Decimal, Decimal),
 }
 
+# How much larger a manifest can be in memory than its text: an empty list is two letters.
+_PARSED = 25
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 _SPARSE = {f"{f}_{kind}": getattr(sp, f"{f}_{kind}") for f in ("csr", "csc") for kind in ("array", "matrix")}
 
 
@@ -88,6 +98,8 @@ def write_result(result: Any, file: IO[bytes]) -> None:
         writer = _Writer(archive)
         tree = writer.encode(result, type(result).__name__)
         manifest = {"format": "consilience", "version": VERSION, "written_by": __version__, "result": tree}
+        manifest["arrays"] = _checksums(archive)
+        manifest["digest"] = _digest(manifest)
         archive.writestr(_MANIFEST, json.dumps(manifest, allow_nan=False))
 
 
@@ -117,7 +129,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _read_result(file: IO[bytes], name: str | bytes) -> Any:
     try:
         with zipfile.ZipFile(file) as archive:
-            manifest = json.loads(archive.read(_MANIFEST))
+            _require_memory(archive, name)
+            manifest = json.loads(_content(archive, _MANIFEST))
             if manifest["format"] != "consilience":
                 raise KeyError("format")
             if manifest["version"] > VERSION:
@@ -126,7 +139,9 @@ def _read_result(file: IO[bytes], name: str | bytes) -> Any:
                     f"than this one ({__version__}).",
                     hint="update consilience.",
                 )
-            return _Reader(archive).decode(manifest["result"])
+            if "digest" in manifest:  # the first files have none
+                _check_whole(manifest, archive)
+            return _checked(_Reader(archive).decode(manifest["result"]))
     except InputError:
         raise
     except Exception as error:  # whatever a damaged file makes of zip, JSON, NumPy and the checks
@@ -134,6 +149,46 @@ def _read_result(file: IO[bytes], name: str | bytes) -> Any:
             f"{name!r} is not a saved result, or it is damaged ({type(error).__name__}: {error}).",
             hint="save it again, or check how it was copied.",
         ) from error
+
+
+def _checksums(archive: zipfile.ZipFile) -> dict[str, int]:
+    """Those of the arrays, which zip compares when it reads them."""
+    return {member.filename: member.CRC for member in archive.infolist() if member.filename != _MANIFEST}
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    held = {name: value for name, value in manifest.items() if name != "digest"}
+    return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _check_whole(manifest: dict[str, Any], archive: zipfile.ZipFile) -> None:
+    """Refuse a manifest that was edited, and arrays that are not those it was written with."""
+    if manifest["digest"] != _digest(manifest):
+        raise ValueError(f"{_MANIFEST} is not what was written")
+    if manifest["arrays"] != _checksums(archive) or len(archive.infolist()) != len(manifest["arrays"]) + 1:
+        raise ValueError("the arrays are not those that were written")
+
+
+def _require_memory(archive: zipfile.ZipFile, name: str | bytes) -> None:
+    """Refuse what would not fit: a small file can hold very much that is all alike."""
+    held = archive.infolist()
+    needed = sum(member.file_size * (_PARSED if member.filename == _MANIFEST else 1) for member in held)
+    free = free_memory()
+    if free is not None and needed > free:
+        raise InputError(
+            f"{name!r} takes some {needed / 1e9:.3g} GB of memory, and {free / 1e9:.3g} GB are free.",
+            hint="CONSILIENCE_MEMORY=64G says how much may be used.",
+        )
+
+
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The bytes of a member, no more than it says that it has."""
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as file:
+        content = file.read(size + 1)  # without a number, zip unpacks first and counts then
+    if len(content) != size:
+        raise ValueError(f"{name} is not as long as it says")
+    return content
 
 
 def _is_result(value: Any) -> bool:
@@ -282,7 +337,10 @@ class _Reader:
             items = [self.decode(item) for item in node["items"]]
             return items if kind == "list" else tuple(items)
         if kind == "named":  # by name: a field that a later version adds has a default
-            return _class(node["class"])(**{f: self.decode(v) for f, v in node["fields"].items()})
+            cls = _class(node["class"])
+            if not issubclass(cls, tuple):
+                raise ValueError(f"{node['class']!r} is no record")
+            return cls(**{f: self.decode(v) for f, v in node["fields"].items()})
         if kind == "dict":
             return {self.decode(k): self.decode(v) for k, v in node["items"]}
         if kind == "object":
@@ -291,6 +349,8 @@ class _Reader:
 
     def _object(self, node: dict[str, Any]) -> Any:
         cls = _class(node["class"])
+        if derived := [name for name in node["state"] if _is_derived(cls, name)]:
+            raise ValueError(f"{derived[0]!r} of {node['class']!r} is computed, not kept")
         made = object.__new__(cls)
         made.__dict__.update({name: self.decode(value) for name, value in node["state"].items()})
         if isinstance(made, Partitions):
@@ -311,10 +371,20 @@ class _Reader:
         return out.reshape(node["shape"])
 
     def _array(self, name: str) -> np.ndarray:
+        size = self._archive.getinfo(name).file_size
         with self._archive.open(name) as file:
+            _check_length(file, size)  # before memory is taken for what the header says
+            file.seek(0)
             array = np.lib.format.read_array(file, allow_pickle=False)
             file.read(1)  # at the end zip compares its checksum
         return array
+
+
+def _check_length(file: IO[bytes], size: int) -> None:
+    """Refuse a ``.npy`` file whose header asks for other entries than there are."""
+    shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError("an array is not as long as it says")
 
 
 def _name(cls: type) -> str:
@@ -341,6 +411,19 @@ def _state(value: Any) -> dict[str, Any]:
 def _is_derived(cls: type, name: str) -> bool:
     """Whether an attribute is computed when it is asked for."""
     return any(isinstance(vars(base).get(name), cached_property) for base in cls.__mro__)
+
+
+def _checked(result: Any) -> Any:
+    """A result, if it is one and has a label for every instance."""
+    if not _is_result(result):
+        raise ValueError("it holds no result")
+    if isinstance(table := getattr(result, "partitions", None), Partitions):
+        labels = result.labels
+        if labels.dtype.kind != "i" or labels.shape != (table.n_rows,):
+            raise ValueError("the labels are not those of the instances")
+        if len(labels) and not -1 <= labels.min() <= labels.max() < len(labels):
+            raise ValueError("there are labels of no cluster")
+    return result
 
 
 def _check_table(table: Partitions) -> None:
