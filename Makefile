@@ -11,12 +11,13 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test test-floors fuzz lint docs lists bench clean
+.PHONY: help demo test test-floors test-scverse fuzz lint docs lists bench clean
 
 help:
 	@echo "make demo         set up and run the main job on built-in data"
 	@echo "make test         set up and run all tests"
 	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
+	@echo "make test-scverse the tests of consilience.scverse, in an environment with anndata and mudata"
 	@echo "make fuzz         draw tables, damaged files and faults for an hour; EXAMPLES=500 SEED=1 for fewer, or again"
 	@echo "make lint         ruff, mypy and the import contracts"
 	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
@@ -47,6 +48,15 @@ test: $(VENV)/.ready
 test-floors: .venv-floors/.ready
 	.venv-floors/bin/python -m pytest -n auto --dist worksteal
 
+# anndata asks for a pandas before 3, which the other tests shall not be held to.
+.venv-scverse/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-scverse
+	.venv-scverse/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[scverse]' 'pytest>=8'
+	@touch $@
+
+test-scverse: .venv-scverse/.ready
+	.venv-scverse/bin/python -m pytest tests/scverse src/consilience/scverse
+
 # What each property has tried is printed at the end, and the seed at the start: SEED=... draws the same again.
 SEED ?= $(shell date +%s)
 EXAMPLES ?= 2000
@@ -74,4 +84,4 @@ lists: $(VENV)/.ready
 	$(RUN)python docs/lists.py
 
 clean:
-	rm -rf $(VENV) .venv-floors .venv-uv demo-output docs/_build docs/api/generated
+	rm -rf $(VENV) .venv-floors .venv-scverse .venv-uv demo-output docs/_build docs/api/generated

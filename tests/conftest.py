@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,15 @@ def data_folder() -> Path:
 def fixtures_folder() -> Path:
     """The authors' own outputs, or a skip that says why."""
     return _folder_or_skip("fixtures", "CONSILIENCE_FIXTURES")
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Examples in docstrings of `consilience.scverse` need what they are about."""
+    if find_spec("anndata") is None or find_spec("mudata") is None:
+        left_out = pytest.mark.skip(reason="anndata and mudata, of the extra 'scverse', are not installed")
+        for item in items:
+            if "scverse" in item.path.parts and "src" in item.path.parts:
+                item.add_marker(left_out)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

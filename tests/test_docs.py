@@ -16,7 +16,8 @@ from consilience.missing import drop_labels
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-ELSEWHERE = {"gallery.md", "report.md"}  # run by the tests of pictures and of the report
+# Run by the tests of pictures, of the report and of AnnData.
+ELSEWHERE = {"gallery.md", "report.md", "single-cell.md"}
 BLOCK = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
 METHODS = [*consensus.__all__, *features.__all__, *multiview.__all__]
 METHOD_PAGES = {path.name: path.read_text() for path in (DOCS / "methods").glob("*.md")}

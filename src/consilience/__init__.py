@@ -37,6 +37,7 @@ _SUBPACKAGES = (
     "partitions",
     "plotting",
     "report",
+    "scverse",
     "views",
 )
 

@@ -13,6 +13,7 @@ from consilience import multiview as multiview
 from consilience import partitions as partitions
 from consilience import plotting as plotting
 from consilience import report as report
+from consilience import scverse as scverse
 from consilience import views as views
 from consilience.consensus.bce import BCE as BCE
 from consilience.consensus.ceshl import CESHL as CESHL

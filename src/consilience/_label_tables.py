@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._errors import InputError, InputTypeError
-from consilience._values import did_you_mean, id_array, is_missing, object_array
+from consilience._values import did_you_mean, id_array, is_annotated, is_missing, object_array
 
 Negative = Literal["missing", "noise"]
 MISSING = -1
@@ -50,6 +50,11 @@ class LabelTable(NamedTuple):
 
 
 def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
+    if is_annotated(labels):
+        raise InputTypeError(
+            f"labels cannot be an {type(labels).__name__} object.",
+            hint="consilience.scverse.tl.consensus(adata, keys=[...]), or pass adata.obs[[...]].",
+        )
     if sp.issparse(labels):
         raise InputTypeError(
             "labels cannot be a sparse matrix.", hint="labels.toarray(), with -1 for missing."

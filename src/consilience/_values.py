@@ -17,6 +17,14 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
+def is_annotated(value: Any) -> bool:
+    """Whether it is an AnnData or MuData object, which only `consilience.scverse` takes."""
+    return any(
+        cls.__name__ in ("AnnData", "MuData") and cls.__module__.split(".")[0] in ("anndata", "mudata")
+        for cls in type(value).__mro__
+    )
+
+
 def object_array(values: Sequence[Any]) -> np.ndarray:
     """A one-dimensional array of the values as they are (NumPy would unpack tuples and mix types)."""
     array = np.empty(len(values), dtype=object)

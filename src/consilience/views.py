@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
-from consilience._errors import InputError
-from consilience._values import id_array, is_missing
+from consilience._errors import InputError, InputTypeError
+from consilience._values import id_array, is_annotated, is_missing
 
 __all__ = ["Views", "check_views"]
 
@@ -355,6 +355,15 @@ def _named_tables(views: Any) -> list[tuple[str, Any]]:
         named = [("view0", views)]
     if not named:
         raise InputError("there are no views.", hint="give at least one table, such as a 2-D array")
+    annotated = next((table for _, table in named if is_annotated(table)), None)
+    if annotated is not None:
+        raise InputTypeError(
+            f"views cannot be {type(annotated).__name__} objects.",
+            hint=(
+                "consilience.scverse.tl.fuse_views takes MuData and dicts of AnnData; or pass tables, such "
+                'as adata.obsm["X_pca"].'
+            ),
+        )
     repeated = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
     if repeated:
         raise InputError(f"two views are called {repeated[0]!r}.", hint="give every view its own name")

@@ -19,6 +19,7 @@ from consilience._errors import InputError
 from consilience._files import is_special
 from consilience._values import did_you_mean
 from consilience.cli.errors import Interrupted, UsageError
+from consilience.cli.help import App
 
 if TYPE_CHECKING:
     from consilience import Comparison, Fusion
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
 # Whatever a command needs is loaded when it runs, so that help and completion of the shell are quick.
 STDIO = "-"
 
-app = typer.Typer(
+app = App(
     help="Clustering from incomplete evidence: partial opinions in, one clustering with a confidence out.",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -70,45 +70,100 @@ Labels = Annotated[
         metavar="LABELS...",
     ),
 ]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column that holds the ids of the instances.")]
-Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas; all by default.")]
+READING, WRITING, ENGINES = "What is read", "What is written", "Where the work is done"
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id", help="Column that holds the ids of the instances.", metavar="COLUMN", rich_help_panel=READING
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns to use, separated by commas; all by default.",
+        metavar="A,B,...",
+        rich_help_panel=READING,
+    ),
+]
 MissingText = Annotated[
     list[str] | None,
     typer.Option(
-        "--missing", help="Text that says missing in CSV, repeatable; default: empty, NA, NaN, null, None."
+        "--missing",
+        help="Text that says missing in CSV, repeatable; default: empty, NA, NaN, null, None.",
+        metavar="TEXT",
+        rich_help_panel=READING,
     ),
 ]
-Delimiter = Annotated[str | None, typer.Option(help="What separates the cells of CSV files.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the cells of CSV files.", metavar="CHARACTER", rich_help_panel=READING),
+]
 Noise = Annotated[
-    bool, typer.Option("--noise", help="Negative labels mean noise (as in HDBSCAN), not missing.")
+    bool,
+    typer.Option(
+        "--noise", help="Negative labels mean noise (as in HDBSCAN), not missing.", rich_help_panel=READING
+    ),
 ]
 Unseen = Annotated[
-    Unobserved, typer.Option(help="Instances that nobody saw: refuse, label -1, or the largest cluster.")
+    Unobserved,
+    typer.Option(
+        help="Instances that nobody saw: refuse, label -1, or the largest cluster.",
+        metavar="error|noise|largest",
+        rich_help_panel=READING,
+    ),
 ]
-Clusters = Annotated[str, typer.Option("--clusters", "-k", help="Number of clusters, or auto.")]
+Clusters = Annotated[
+    str, typer.Option("--clusters", "-k", help="Number of clusters, or auto.", metavar="NUMBER")
+]
 Output = Annotated[
     str | None,
     typer.Option(
-        "--output", "-o", help="Table of labels and confidence; kind by suffix; - is standard output."
+        "--output",
+        "-o",
+        help="Table of labels and confidence; kind by suffix; - is standard output.",
+        metavar="FILE",
+        rich_help_panel=WRITING,
     ),
 ]
 Imputed = Annotated[
-    str | None, typer.Option(help="Also write the table of base labels with its gaps filled in.")
+    str | None,
+    typer.Option(
+        help="Also write the table of base labels with its gaps filled in.",
+        metavar="FILE",
+        rich_help_panel=WRITING,
+    ),
 ]
-Report = Annotated[str | None, typer.Option(help="Also write a page, one HTML file; - is standard output.")]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        help="Also write a page, one HTML file; - is standard output.",
+        metavar="FILE",
+        rich_help_panel=WRITING,
+    ),
+]
 Save = Annotated[
-    str | None, typer.Option(help="Also keep the result in a file, for predict, explain and --like.")
+    str | None,
+    typer.Option(
+        help="Also keep the result in a file, for predict, explain and --like.",
+        metavar="FILE",
+        rich_help_panel=WRITING,
+    ),
 ]
 Like = Annotated[
     str | None,
-    typer.Option(help="An earlier result whose numbers clusters keep: what --save wrote, or a table."),
+    typer.Option(
+        help="An earlier result whose numbers clusters keep: what --save wrote, or a table.", metavar="FILE"
+    ),
 ]
-Title = Annotated[str | None, typer.Option(help="Heading of the page.")]
+Title = Annotated[
+    str | None, typer.Option(help="Heading of the page.", metavar="TEXT", rich_help_panel=WRITING)
+]
 NameAfter = Annotated[
     str | None, typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN")
 ]
 Weights = Annotated[
-    str | None, typer.Option(help="How much columns count, as in bank_a=2,bank_b=1; 1 by default.")
+    str | None,
+    typer.Option(help="How much columns count, as in bank_a=2,bank_b=1; 1 by default.", metavar="A=N,..."),
 ]
 ProfileFile = Annotated[
     str | None,
@@ -118,12 +173,17 @@ ProfileFile = Annotated[
         metavar="FILE",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to standard output.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed, one answer.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Write the result as JSON to standard output.", rich_help_panel=WRITING),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed, one answer.", metavar="NUMBER")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", help="Parameter of the method, as in gamma=10; repeatable."),
+    typer.Option(
+        "--param", "-p", help="Parameter of the method, as in gamma=10; repeatable.", metavar="NAME=VALUE"
+    ),
 ]
 
 
@@ -147,7 +207,8 @@ def fuse(
     labels: Labels,
     clusters: Clusters = "auto",
     method: Annotated[
-        str, typer.Option("--method", "-m", help="auto, or a name from consilience methods.")
+        str,
+        typer.Option("--method", "-m", help="auto, or a name from consilience methods.", metavar="NAME"),
     ] = "auto",
     output: Output = None,
     imputed: Imputed = None,
@@ -169,14 +230,26 @@ def fuse(
     engine: Annotated[
         Engine,
         typer.Option(
-            help="memory; or, for Parquet beyond memory, blocks (this process) or dask (processes)."
+            help="memory; or, for Parquet beyond memory, blocks (this process) or dask (processes).",
+            metavar="memory|blocks|dask",
+            rich_help_panel=ENGINES,
         ),
     ] = Engine.memory,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler; by default one is started here.")
+        str | None,
+        typer.Option(
+            help="Address of a Dask scheduler; by default one is started here.",
+            metavar="ADDRESS",
+            rich_help_panel=ENGINES,
+        ),
     ] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Folder from which an interrupted run of blocks or dask goes on.")
+        str | None,
+        typer.Option(
+            help="Folder from which an interrupted run of blocks or dask goes on.",
+            metavar="FOLDER",
+            rich_help_panel=ENGINES,
+        ),
     ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -271,26 +344,38 @@ def cluster(
     method: Annotated[
         str,
         typer.Option(
-            "--method", "-m", help="auto, labels, or a name from consilience methods (labels or views)."
+            "--method",
+            "-m",
+            help="auto, labels, or a name from consilience methods (labels or views).",
+            metavar="NAME",
         ),
     ] = "auto",
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="How a view is read, as in --kind notes=counts: counts, measurements or links. Repeatable."
+            help="How a view is read, as in --kind notes=counts: counts, measurements or links. Repeatable.",
+            metavar="VIEW=KIND",
         ),
     ] = None,
     weight: Annotated[
         list[str] | None,
-        typer.Option(help="How much a view counts, as in --weight notes=0.5. Repeatable."),
+        typer.Option(
+            help="How much a view counts, as in --weight notes=0.5. Repeatable.", metavar="VIEW=NUMBER"
+        ),
     ] = None,
     clusterer: Annotated[
         str | None,
-        typer.Option(help="Cluster each view by graph or kmeans, and merge the labels."),
+        typer.Option(
+            help="Cluster each view by graph or kmeans, and merge the labels.", metavar="graph|kmeans"
+        ),
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option(min=1, help="Base clusterings of each view; 20, or fewer with more than six views."),
+        typer.Option(
+            min=1,
+            help="Base clusterings of each view; 20, or fewer with more than six views.",
+            metavar="NUMBER",
+        ),
     ] = None,
     output: Output = None,
     report: Report = None,
@@ -349,7 +434,9 @@ def cluster(
     _talk(summary if found is None else f"{summary}\n\n{found}", quiet)
 
 
-Saved = Annotated[str, typer.Argument(help="A result that fuse --save or cluster --save wrote.")]
+Saved = Annotated[
+    str, typer.Argument(help="A result that fuse --save or cluster --save wrote.", metavar="RESULT")
+]
 
 
 @app.command()
@@ -399,7 +486,8 @@ def predict(
 def explain(
     result: Saved,
     instance: Annotated[
-        str, typer.Argument(help="The id of an instance, or its row where there are no ids.")
+        str,
+        typer.Argument(help="The id of an instance, or its row where there are no ids.", metavar="INSTANCE"),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -416,13 +504,25 @@ def compare(
     labels: Labels,
     clusters: Annotated[
         str,
-        typer.Option("--clusters", "-k", help="Number of clusters, several (4,6,8), a range (4-8), or auto."),
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="Number of clusters, several (4,6,8), a range (4-8), or auto.",
+            metavar="NUMBERS",
+        ),
     ] = "auto",
     methods: Annotated[
         str | None,
-        typer.Option("--methods", "-m", help="Names separated by commas; all: every label method."),
+        typer.Option(
+            "--methods",
+            "-m",
+            help="Names separated by commas; all is every label method; left out, those that auto tries.",
+            metavar="A,B,...",
+        ),
     ] = None,
-    resamples: Annotated[int, typer.Option(min=0, help="Fits a method for its stability.")] = 5,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="How often each method is fitted for its stability.", metavar="NUMBER")
+    ] = 5,
     report: Report = None,
     title: Title = None,
     as_json: AsJson = False,
@@ -481,7 +581,12 @@ def compare(
 @app.command()
 def methods(
     kind: Annotated[
-        str | None, typer.Option("--input", help="Only those that take labels, views or features.")
+        str | None,
+        typer.Option(
+            "--input",
+            help="Only those that take labels, views or features.",
+            metavar="labels|views|features",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -502,14 +607,27 @@ def methods(
 def simulate(
     labels: Labels,
     share: Annotated[
-        float, typer.Option("--share", "-s", min=0.0, max=1.0, help="Share of the labels to remove.")
+        float,
+        typer.Option(
+            "--share", "-s", min=0.0, max=1.0, help="Share of the labels to remove.", metavar="SHARE"
+        ),
     ] = 0.3,
     mechanism: Annotated[
         Mechanism,
-        typer.Option(help="per_base: as many from each column; mcar: independently; mar, mnar: by label."),
+        typer.Option(
+            help="per_base: as many from each column; mcar: independently; mar, mnar: by label.",
+            metavar="per_base|mcar|mar|mnar",
+        ),
     ] = Mechanism.per_base,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The table that is left; kind by suffix.")
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The table that is left; kind by suffix.",
+            metavar="FILE",
+            rich_help_panel=WRITING,
+        ),
     ] = None,
     id_column: IdColumn = None,
     columns: Columns = None,
@@ -542,16 +660,21 @@ def simulate(
 @app.command()
 def report(
     result: Annotated[
-        str, typer.Argument(help="What fuse --json or cluster --json wrote; - is standard input.")
+        str,
+        typer.Argument(
+            help="What fuse --json or cluster --json wrote; - is standard input.", metavar="RESULT"
+        ),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The page; - is standard output.")
+        str, typer.Option("--output", "-o", help="The page; - is standard output.", metavar="FILE")
     ] = "report.html",
     quiet: Quiet = False,
 ) -> None:
     """Rebuild the page from a saved result.
 
-    Example: `consilience report result.json -o page.html`, after `consilience fuse ... --json > result.json`
+    Example: `consilience report result.json -o page.html`
+
+    The result: `consilience fuse banks.csv --id customer -k 4 --json > result.json`
     """
     _check_outputs([result], None, None, output)
     if result != STDIO and not Path(result).is_file():
@@ -567,7 +690,9 @@ def report(
 
 @app.command()
 def demo(
-    folder: Annotated[str, typer.Argument(help="Folder for the results; made if need be.")] = "demo-output",
+    folder: Annotated[
+        str, typer.Argument(help="Folder for the results; made if need be.", metavar="FOLDER")
+    ] = "demo-output",
     quiet: Quiet = False,
 ) -> None:
     """Merge eight partial clusterings of handwritten digits, and write the results and the page.
@@ -580,11 +705,15 @@ def demo(
     print(Path(folder, "report.html"))
 
 
-bench = typer.Typer(help="Run experiments that are described in files, such as those of the papers.")
+bench = App(
+    help="Run experiments that are described in files, such as those of the papers.", no_args_is_help=True
+)
 app.add_typer(bench, name="bench")
 
 Name = Annotated[str, typer.Argument(help="An experiment from bench list, or a TOML file.", metavar="NAME")]
-Folder = Annotated[str, typer.Option(help="Folder of the results; a folder in it for each experiment.")]
+Folder = Annotated[
+    str, typer.Option(help="Folder of the results; a folder in it for each experiment.", metavar="FOLDER")
+]
 Small = Annotated[bool, typer.Option("--small", help="The version that runs in a minute.")]
 
 
@@ -606,7 +735,9 @@ def bench_run(
     name: Name,
     folder: Folder = "bench-results",
     small: Small = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Samples worked on at once.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Samples worked on at once.", metavar="NUMBER")
+    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -649,10 +780,14 @@ def bench_show(
 @bench.command("plot")
 def bench_plot(
     name: Name,
-    output: Annotated[str, typer.Option("--output", "-o", help="A picture; PNG, SVG or PDF by suffix.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="A picture; PNG, SVG or PDF by suffix.", metavar="FILE")
+    ],
     folder: Folder = "bench-results",
     small: Small = False,
-    metric: Annotated[str | None, typer.Option(help="Which metric; the first by default.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Which metric; the first by default.", metavar="NAME")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw the figure of an experiment.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from consilience._methods import SUBPACKAGES, methods
+from consilience.cli.help import plain
 
 
 class Method(NamedTuple):
@@ -20,7 +21,7 @@ class Method(NamedTuple):
 def catalogue() -> list[Method]:
     """Every method, by what it takes."""
     return [
-        Method(cls.__name__, takes, _first_line(cls), cls.about.cost, cls.about.paper)  # type: ignore[attr-defined]
+        Method(cls.__name__, takes, *map(plain, (_first_line(cls), cls.about.cost, cls.about.paper)))  # type: ignore[attr-defined]
         for subpackage, takes in SUBPACKAGES.items()
         for cls in methods(f"consilience.{subpackage}")
     ]

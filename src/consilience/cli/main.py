@@ -61,6 +61,9 @@ def run(arguments: list[str]) -> int:
             return _fail("interrupted; nothing was written.", INTERRUPTED)
         if not hasattr(error, "format_message"):
             raise
+        if type(error).__name__ == "NoArgsIsHelpError":  # a page, not a sentence
+            print(error.format_message(), file=sys.stderr)
+            return USAGE
         return _fail(_with_hint(error), USAGE)
 
 

@@ -1,0 +1,121 @@
+"""Help in plain text, from what commands say of themselves: the same with every version of typer."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+PANELS = READING, WRITING, ENGINES = "What is read", "What is written", "Where the work is done"
+# Columns of a line, and where explanations begin.
+_WIDEST, _EXPLAINED_AT = 100, 30
+
+
+class Command(TyperCommand):
+    """A command whose help is `page`."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write it."""
+        formatter.write(page(self, ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands whose help is `page`."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write it."""
+        formatter.write(page(self, ctx))
+
+
+class App(typer.Typer):
+    """Commands and groups that show their help as above."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(cls=Group, **options)
+
+    def command(self, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
+        """As in typer."""
+        return super().command(*arguments, **{"cls": Command, **options})
+
+
+def page(command: Any, ctx: Any) -> str:
+    """The help of a command or a group."""
+    parameters = [each for each in command.get_params(ctx) if not getattr(each, "hidden", False)]
+    arguments = [each for each in parameters if each.param_type_name == "argument"]
+    commands = getattr(command, "commands", {})
+    pieces = [ctx.command_path, "[OPTIONS]", *map(_argument, arguments), *["COMMAND ..."] * bool(commands)]
+    parts = [f"Usage: {' '.join(pieces)}", *_about(command.help or "")]
+    if arguments:
+        parts.append(_listed("Arguments", ((_argument(each), _explained(each)) for each in arguments)))
+    if commands:
+        rows = ((name, plain(one.help or "").partition("\n\n")[0]) for name, one in commands.items())
+        parts.append(_listed("Commands", rows))
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for each in parameters:
+        if each.param_type_name != "argument":
+            panel = getattr(each, "rich_help_panel", None)
+            panel = panel if panel in PANELS else "Options"
+            panels.setdefault(panel, []).append((_option(each), _explained(each)))
+    order = ("Options", *PANELS)
+    parts += [_listed(title, panels[title]) for title in sorted(panels, key=order.index)]
+    return "\n\n".join(parts)
+
+
+def plain(text: str) -> str:
+    """A sentence without the marks of Markdown and reStructuredText.
+
+    >>> plain("What :func:`~consilience.fuse` takes; see `gamma` and ``mask``.")
+    'What fuse takes; see gamma and mask.'
+    """
+    text = re.sub(r":[\w:]+:`~[^`]*?([^`.]*)`", r"\1", text)
+    return re.sub(r"(?::[\w:]+:)?`+([^`]*)`+", r"\1", text)
+
+
+def _about(text: str) -> Iterable[str]:
+    """Paragraphs of a docstring; examples stand on lines of their own, to be copied."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        line = " ".join(paragraph.split())
+        example = re.fullmatch(r"([^`]*:) `([^`]*)`", line)
+        yield f"{example[1]}\n  {example[2]}" if example else textwrap.fill(plain(line), _width())
+
+
+def _argument(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    return str(name if parameter.required else f"[{name}]")
+
+
+def _option(parameter: Any) -> str:
+    names = sorted([*parameter.opts, *parameter.secondary_opts], key=lambda name: name.startswith("--"))
+    short = "" if not names[0].startswith("--") else "    "
+    value = "" if parameter.is_flag else f" {parameter.metavar or 'VALUE'}"
+    return f"{short}{', '.join(names)}{value}"
+
+
+def _explained(parameter: Any) -> str:
+    default = getattr(parameter.default, "value", parameter.default)
+    shown = not (default is None or callable(default) or isinstance(default, bool | list | tuple))
+    more = f" [default: {default}]" if shown else ""
+    more += " [required]" if parameter.required and parameter.param_type_name == "option" else ""
+    return plain(parameter.help or "") + more
+
+
+def _listed(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    lines = [f"{title}:"]
+    at = " " * _EXPLAINED_AT
+    for name, explained in rows:
+        wrapped = textwrap.wrap(explained, _width() - _EXPLAINED_AT, break_on_hyphens=False) or [""]
+        if len(name) + 4 > _EXPLAINED_AT:
+            lines += [f"  {name}", *(at + line for line in wrapped)]
+        else:
+            lines += [f"  {name}".ljust(_EXPLAINED_AT) + wrapped[0], *(at + line for line in wrapped[1:])]
+    return "\n".join(lines)
+
+
+def _width() -> int:
+    return min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
