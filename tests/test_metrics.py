@@ -331,3 +331,14 @@ def test_counts_of_rows_stand_for_repeated_rows():
         table = SimpleNamespace(codes=codes, counts=counts)
         assert ensemble_agreement(labels, table) == ensemble_agreement(twice, repeated)
         assert base_diversity(table) == base_diversity(repeated)
+
+
+def test_agreement_is_the_same_to_the_last_bit_under_other_names_and_in_another_order():
+    rng = np.random.default_rng(3)
+    base = rng.integers(-1, 6, (400, 7))
+    labels = rng.integers(0, 5, 400)
+    expected = ensemble_agreement(labels, base)
+    for _ in range(20):
+        names = np.append(rng.permutation(6), -1)
+        other = names[base[:, rng.permutation(7)]]
+        assert ensemble_agreement(rng.permutation(5)[labels], other) == expected
