@@ -11,12 +11,13 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test test-floors fuzz lint docs lists bench clean
+.PHONY: help demo test test-floors test-federated fuzz lint docs lists bench clean
 
 help:
 	@echo "make demo         set up and run the main job on built-in data"
 	@echo "make test         set up and run all tests"
 	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
+	@echo "make test-federated  the tests of merging between parties, on Flower, in an environment of its own"
 	@echo "make fuzz         draw tables, damaged files and faults for an hour; EXAMPLES=500 SEED=1 for fewer, or again"
 	@echo "make lint         ruff, mypy and the import contracts"
 	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
@@ -47,6 +48,15 @@ test: $(VENV)/.ready
 test-floors: .venv-floors/.ready
 	.venv-floors/bin/python -m pytest -n auto --dist worksteal
 
+# Flower holds back typer, rich, packaging and protobuf, so it has an environment of its own.
+.venv-federated/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-federated
+	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[federated]' pytest pytest-xdist pandas
+	@touch $@
+
+test-federated: .venv-federated/.ready
+	.venv-federated/bin/python -m pytest -n 2 tests/federated tests/test_federated.py src/consilience/federated
+
 # What each property has tried is printed at the end, and the seed at the start: SEED=... draws the same again.
 SEED ?= $(shell date +%s)
 EXAMPLES ?= 2000
@@ -74,4 +84,4 @@ lists: $(VENV)/.ready
 	$(RUN)python docs/lists.py
 
 clean:
-	rm -rf $(VENV) .venv-floors .venv-uv demo-output docs/_build docs/api/generated
+	rm -rf $(VENV) .venv-floors .venv-federated .venv-uv demo-output docs/_build docs/api/generated

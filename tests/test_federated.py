@@ -1,13 +1,16 @@
 """What leaves a party, how it is merged and what comes back: arrays and files, without Flower."""
 
 import itertools
+import json
 import os
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from consilience import Partitions, fuse
+from consilience.cli.main import run
 from consilience.federated import join_parts, key_fingerprint, keyed_ids, merge_parts, prepare, read_key
 from consilience.federated.parts import PartyError
 from consilience.federated.table import Settings, read_own, sayable
@@ -282,6 +285,7 @@ def test_a_key_that_is_not_there_or_too_short_is_refused(tmp_path):
         ({"id": "custmer"}, None, "party 'bank_a': its table has no column 'custmer'"),
         ({"columns": "segment,customer"}, None, "column 'customer' of party 'bank_a' is its id column"),
         ({"columns": "segmnt"}, None, "party 'bank_a': its table has no column 'segmnt'"),
+        ({"key-file": "nowhere.key"}, None, "party 'bank_a' has no key of 16 bytes or more in its key-file"),
         ({"smallest-cluster": 99}, None, "every label of party 'bank_a' has fewer than 99 members"),
         ({"table": "elsewhere.csv"}, None, "party 'bank_a': there is no file 'its table'"),
         ({"output": "nowhere/answer.csv"}, None, "party 'bank_a': there is no folder 'nowhere'"),
@@ -325,3 +329,36 @@ def test_labels_are_read_without_their_ids(party):
     own = read_own(party["table"], "customer", (), "bank_a")
     assert own.labels.index is None
     assert own.ids[:2] == ["id-0", "id-1"]
+
+
+# --- the command --------------------------------------------------------------------------------------------
+
+
+def test_check_shows_what_would_leave_and_no_id(party, capfd):
+    command = ["federated", "check", party["table"], "--id", "customer", "--smallest", "14"]
+    assert run([*command, "--key-file", party["key-file"]]) == 0
+    shown = capfd.readouterr()
+    assert shown.out.splitlines() == [
+        "column\tlabels\tlabels held back\trows\trows held back",
+        "segment\t2\t0\t40\t0",
+        "region\t1\t0\t25\t0",
+    ]
+    assert (
+        f"40 rows of 2 columns would leave, {40 * 34} bytes, under the key {key_fingerprint(KEY)}."
+        in shown.err
+    )
+    assert "id-1" not in shown.out + shown.err
+    assert run([*command, "--columns", "segment", "--smallest", "20", "--json"]) == 0
+    about = json.loads(capfd.readouterr().out)
+    assert about["columns"] == [
+        {"name": "segment", "n_labels": 2, "n_held_back": 1, "n_rows": 26, "n_rows_held_back": 14}
+    ]
+    assert about["bytes"] == 40 * 33
+    assert about["key"] is None
+
+
+def test_a_command_that_needs_flower_says_so(monkeypatch, capfd):
+    monkeypatch.setattr("consilience.cli.federated.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "flwr", None)
+    assert run(["federated", "demo"]) == 1
+    assert "needs flwr. Hint: pip install 'consilience[federated]'" in capfd.readouterr().err

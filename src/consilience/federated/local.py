@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -41,6 +42,35 @@ timeout = 600.0
 allow-absent = false
 """
 _START = 60  # seconds until a process is given up
+
+
+BANKS = {
+    "bank_a": {"ann": "gold", "bob": "basic", "cleo": "gold", "dan": "basic"},
+    "bank_b": {"ann": "spender", "bob": "saver", "eve": "saver"},
+    "bank_c": {"cleo": "high", "dan": "low", "eve": "low", "fay": "high"},
+}
+
+
+def three_banks(folder: Path) -> dict[str, dict[str, Any]]:
+    """Tables of three banks of a few customers, a key that they share, and the node config of each."""
+    folder = folder.resolve()
+    configs = {}
+    (folder / "banks").mkdir(parents=True, exist_ok=True)
+    write_private(folder / "banks" / "shared.key", secrets.token_hex(32).encode())
+    for bank, people in BANKS.items():
+        table = folder / "banks" / f"{bank}.csv"
+        table.write_text(
+            "customer,segment\n" + "".join(f"{name},{label}\n" for name, label in people.items())
+        )
+        configs[bank] = {
+            "table": str(table),
+            "id": "customer",
+            "columns": "segment",
+            "smallest-cluster": 1,  # of six customers every label would be held back
+            "key-file": str(folder / "banks" / "shared.key"),
+            "output": str(folder / "banks" / f"{bank}-answer.csv"),
+        }
+    return configs
 
 
 class LocalFederation:
@@ -236,7 +266,7 @@ def _make_certificate(path: Path, key_path: Path) -> None:
         .sign(key, hashes.SHA256())
     )
     path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    _write_private(key_path, key)
+    _write_key(key_path, key)
 
 
 def _make_node_key(path: Path) -> None:
@@ -245,15 +275,19 @@ def _make_node_key(path: Path) -> None:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP384R1())
-    _write_private(path, key, openssh=True)
+    _write_key(path, key, openssh=True)
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     Path(f"{path}.pub").write_bytes(public + b"\n")
 
 
-def _write_private(path: Path, key: Any, *, openssh: bool = False) -> None:
+def _write_key(path: Path, key: Any, *, openssh: bool = False) -> None:
     from cryptography.hazmat.primitives import serialization
 
     form = serialization.PrivateFormat.OpenSSH if openssh else serialization.PrivateFormat.PKCS8
-    text = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    write_private(path, key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+
+
+def write_private(path: Path, text: bytes) -> None:
+    """A file that only its owner can read."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(text)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from consilience._errors import InputError
 from consilience._files import Outputs
 from consilience._values import did_you_mean
 from consilience.cli import files
@@ -78,7 +79,13 @@ class Settings(NamedTuple):
             raise PartyError(
                 f"the output of party {self.party!r} is its table.", hint="give the answer another name."
             )
-        key = read_key(file=self.key_file, variable=self.key_variable)
+        try:
+            key = read_key(file=self.key_file, variable=self.key_variable)
+        except InputError:
+            raise PartyError(
+                f"party {self.party!r} has no key of 16 bytes or more in its key-file or key-variable.",
+                hint="all parties share one key, which openssl rand -hex 32 makes.",
+            ) from None
         table = read_own(self.table, self.id_column, self.columns, self.party)
         return prepare(table.labels, table.ids, self.party, key, self.smallest)
 

@@ -24,8 +24,9 @@ def read_part(record: RecordDict, node: int) -> Part:
     """What a party sent, if it has the parts that it should have; what is in them is checked when merging."""
     name = f"the party of node {node}"
     try:
-        about, labels = record["about"], record["labels"]
+        about = record["about"]
         name = f"party {str(about['party'])!r}"
+        labels = record["labels"]
         columns = tuple(str(column) for column in about["columns"])
         return Part(str(about["party"]), columns, labels["ids"].numpy(), labels["codes"].numpy())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
