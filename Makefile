@@ -11,13 +11,14 @@ ifneq ($(wildcard ../shared/fixtures),)
 export CONSILIENCE_FIXTURES ?= $(abspath ../shared/fixtures)
 endif
 
-.PHONY: help demo test test-floors test-scverse fuzz lint docs lists bench clean
+.PHONY: help demo test test-floors test-scverse test-federated fuzz lint docs lists bench clean
 
 help:
 	@echo "make demo         set up and run the main job on built-in data"
 	@echo "make test         set up and run all tests"
 	@echo "make test-floors  all tests with Python 3.11 and the lowest versions that pyproject.toml allows"
 	@echo "make test-scverse the tests of consilience.scverse, in an environment with anndata and mudata"
+	@echo "make test-federated  the tests of merging between parties, on Flower, in an environment of its own"
 	@echo "make fuzz         draw tables, damaged files and faults for an hour; EXAMPLES=500 SEED=1 for fewer, or again"
 	@echo "make lint         ruff, mypy and the import contracts"
 	@echo "make docs         the pages and the reference as a site, in docs/_build/html"
@@ -57,6 +58,15 @@ test-floors: .venv-floors/.ready
 test-scverse: .venv-scverse/.ready
 	.venv-scverse/bin/python -m pytest tests/scverse src/consilience/scverse
 
+# Flower holds back typer, rich, packaging and protobuf, so it has an environment of its own.
+.venv-federated/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-federated
+	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[federated]' pytest pytest-xdist pandas
+	@touch $@
+
+test-federated: .venv-federated/.ready
+	.venv-federated/bin/python -m pytest -n 2 tests/federated tests/test_federated.py src/consilience/federated
+
 # What each property has tried is printed at the end, and the seed at the start: SEED=... draws the same again.
 SEED ?= $(shell date +%s)
 EXAMPLES ?= 2000
@@ -84,4 +94,4 @@ lists: $(VENV)/.ready
 	$(RUN)python docs/lists.py
 
 clean:
-	rm -rf $(VENV) .venv-floors .venv-scverse .venv-uv demo-output docs/_build docs/api/generated
+	rm -rf $(VENV) .venv-* demo-output docs/_build docs/api/generated

@@ -411,3 +411,14 @@ def test_labels_by_id_that_cannot_be_scored():
         score_by_id(purity_score, {"a": 0}, pd.DataFrame({"x": [0], "y": [1]}, index=["a"]))
     with pytest.raises(ValueError, match=r"no column 'whom'\. Hint: did you mean 'who'"):
         score_by_id(purity_score, {"a": 0}, pl.DataFrame({"who": ["a"], "y": [1]}), index="whom")
+
+
+def test_agreement_is_the_same_to_the_last_bit_under_other_names_and_in_another_order():
+    rng = np.random.default_rng(3)
+    base = rng.integers(-1, 6, (400, 7))
+    labels = rng.integers(0, 5, 400)
+    expected = ensemble_agreement(labels, base)
+    for _ in range(20):
+        names = np.append(rng.permutation(6), -1)
+        other = names[base[:, rng.permutation(7)]]
+        assert ensemble_agreement(rng.permutation(5)[labels], other) == expected

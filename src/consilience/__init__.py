@@ -29,6 +29,7 @@ _SUBPACKAGES = (
     "datasets",
     "diagnostics",
     "features",
+    "federated",
     "fusion",
     "generate",
     "metrics",

@@ -5,6 +5,7 @@ from consilience import dask as dask
 from consilience import datasets as datasets
 from consilience import diagnostics as diagnostics
 from consilience import features as features
+from consilience import federated as federated
 from consilience import fusion as fusion
 from consilience import generate as generate
 from consilience import metrics as metrics

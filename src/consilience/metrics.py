@@ -623,7 +623,7 @@ def _normalized_mutual_info(table: _Contingency, normalization: str) -> float:
     # A sum of logarithms: the product of two cluster sizes can pass 2**63.
     pointwise = np.log(table.counts) + np.log(n)
     pointwise -= np.log(row_sums[table.rows]) + np.log(column_sums[table.columns])
-    information = float(table.counts @ pointwise) / float(n)
+    information = _sum(table.counts * pointwise) / float(n)
     ceiling = _NORMALIZERS[normalization](_entropy(row_sums), _entropy(column_sums))
     return min(max(information / ceiling, 0.0), 1.0)
 
@@ -634,7 +634,12 @@ def _nmi_or_nan(table: _Contingency, normalization: str) -> float:
 
 def _entropy(sizes: NDArray[np.int64]) -> float:
     shares = sizes[sizes > 0] / sizes.sum()
-    return float(-(shares @ np.log(shares)))
+    return -_sum(shares * np.log(shares))
+
+
+def _sum(terms: NDArray[np.float64]) -> float:
+    """The sum, to the last bit the same in whatever order clusters and base clusterings come."""
+    return float(np.sort(terms).sum())
 
 
 def _pair_counts(table: _Contingency) -> _PairCounts:
@@ -649,7 +654,7 @@ def _pair_counts(table: _Contingency) -> _PairCounts:
 
 def _mean_of_known(values: NDArray[np.float64]) -> float:
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    return _sum(known) / len(known) if len(known) else float("nan")
 
 
 # --------------------------------------------------------------------------------------------------

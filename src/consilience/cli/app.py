@@ -19,6 +19,7 @@ from consilience._errors import InputError
 from consilience._files import is_special
 from consilience._values import did_you_mean
 from consilience.cli.errors import Interrupted, UsageError
+from consilience.cli.federated import federated
 from consilience.cli.help import App
 
 if TYPE_CHECKING:
@@ -820,6 +821,9 @@ def _rows(experiment: Any, folder: str) -> Any:
             f"there are no results in {folder!r}.", hint=f"consilience bench run {experiment.name}"
         )
     return rows
+
+
+app.add_typer(federated, name="federated")
 
 
 # --- options ------------------------------------------------------------------------------------------------
