@@ -23,7 +23,7 @@ author = "The consilience developers"
 copyright = author  # the name that Sphinx asks for
 release = version = consilience.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 nitpicky = True
@@ -34,6 +34,14 @@ nitpick_ignore_regex = [("py:obj", ".*"), ("py:.*", r"(sklearn|scipy|numpy|panda
 smartquotes = False  # "auto" in quotes is something to type
 
 myst_heading_anchors = 4
+
+# Tutorials are notebooks. They run in every build, in a folder of their own: a cached output would outlive the code
+# that it shows.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
