@@ -9,8 +9,12 @@ import pandas as pd
 import pytest
 from benchmarks.record import design
 from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
+from benchmarks.record.page import render
+from benchmarks.record.rules import taken
 from benchmarks.record.runner import read, run
+from benchmarks.record.scale import Scaled
 from benchmarks.record.statistics import against, critical_difference, holm, ranks
+from benchmarks.record.summary import by_data, means, sections
 from benchmarks.record.tables import make, planted, with_gaps
 from scipy.stats import friedmanchisquare, wilcoxon
 
@@ -118,9 +122,10 @@ def test_gaps_are_of_the_size_asked_for_and_leave_bases_linked(mechanism):
 def test_the_classifier_is_not_scored_on_what_it_was_told():
     y, _ = planted("equal", 400, 1, np.random.default_rng(0))
     table = Partitions.of(np.column_stack([y, (y + 1) % 8]))
-    labels = classified(table, y, 0)
+    labels = classified(table, y, 0.1, 0)
     assert (labels < 0).sum() == 40
     assert np.array_equal(labels[labels >= 0], y[labels >= 0])
+    assert np.array_equal(classified(table, y, 0.9, 0), y)
     assert np.array_equal(one_hot(table).sum(axis=1), np.full(400, 2))
 
 
@@ -142,6 +147,67 @@ def test_ranks_and_tests_equal_those_of_scipy_and_of_tables():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     for first, last in found.groups():
         assert found.rank[last] - found.rank[first] <= found.difference
+
+
+def results():
+    """Rows as a run leaves them that was stopped in its second draw."""
+    rows = []
+    for cell in design.cells(2):
+        if cell.table.draw == 1 and cell.table.missing > 0.4:
+            continue
+        rng = np.random.default_rng(int(cell.digest, 16) % 2**32)
+        scores = {name: 0.6 - 0.4 * cell.table.missing + 0.05 * rng.random() for name in METRICS}
+        left_out = cell.method in design.SLOW and cell.table.group == "mixed"
+        row = Result(cell.digest, *cell.table, cell.method, agreement=rng.random(), seconds=0.1, peak_mb=1.0)
+        row = row._replace(versions='{"numpy": "2.0"}', **({"error": "left out"} if left_out else scores))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def made():
+    found = results()
+    return found, sections(found, pd.DataFrame(columns=list(Scaled._fields)))
+
+
+def test_means_are_about_draws_that_every_method_finished(made):
+    rows, _ = made
+    here = rows[(rows["group"] == "mixed") & (rows["bases"] == 20) & (rows["factor"] == 1.0)]
+    here = here[(here["mechanism"] == "entries") & (here["missing"] == 0.3)]
+    scores = by_data(here, ("fuse", "DAL"), "acc")
+    plain = here.pivot_table(index="data", columns="method", values="acc")[["fuse", "DAL"]]
+    pd.testing.assert_frame_equal(scores, plain, check_names=False)
+    torn = here.drop(here.index[(here["draw"] == 1) & (here["data"] == "VS") & (here["method"] == "DAL")])
+    first = here[here["draw"] == 0].pivot_table(index="data", columns="method", values="acc")[["fuse", "DAL"]]
+    pd.testing.assert_frame_equal(by_data(torn, ("fuse", "DAL"), "acc"), first, check_names=False)
+
+
+def test_a_rule_takes_another_answer_only_when_it_is_far_enough_ahead():
+    score = pd.DataFrame({"DAL": [0.5, 0.5], "LWEA": [0.7, 0.1]})
+    agreement = pd.DataFrame({"DAL": [0.5, 0.5], "LWEA": [0.6, 0.54]})
+    assert taken(score, agreement, ("LWEA",), 0.1).tolist() == [0.7, 0.5]
+    assert taken(score, agreement, ("LWEA",), 0.05).tolist() == [0.7, 0.1]
+
+
+def test_the_page_is_one_file_with_tables_that_sort_and_every_question(made):
+    page = render(made[1], "<command>")
+    assert "&lt;command&gt;" in page
+    assert "<command>" not in page
+    assert page.count("<table data-sortable>") == page.count("<table") > 10
+    assert page.count("<svg") > 5
+    assert "http://" not in page
+    assert "https://" not in page
+    for title in ("What was run", "Does fuse lead?", "How near is the limit?", "Incomplete views"):
+        assert f">{title}</h2>" in page
+
+
+def test_what_is_handed_on_has_means_only(made):
+    found = means(made[0])
+    fuse = found[(found["method"] == "fuse") & (found["data"] == "VS") & (found["missing"] == 0.0)]
+    assert set(fuse["draws"]) <= {1, 2}
+    assert "cell" not in found
+    assert (found["draws"] > 0).all()
+    assert found["nmi_sqrt"].notna().all()
 
 
 def test_shuffling_rows_ends_the_lead_of_the_tensor_and_of_nothing_else():

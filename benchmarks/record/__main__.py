@@ -4,8 +4,10 @@ import argparse
 from pathlib import Path
 
 import benchmarks.record as record
-from benchmarks.record import design
-from benchmarks.record.runner import run
+from benchmarks.record import design, scale
+from benchmarks.record.page import write
+from benchmarks.record.runner import read, run
+from benchmarks.record.summary import means, sections
 
 
 def main() -> None:
@@ -24,10 +26,25 @@ def main() -> None:
     running.add_argument(
         "--again", nargs="+", default=[], metavar="METHOD", help="fit these anew where they are"
     )
+    scaling = commands.add_parser("scale", help="sizes that users of other tools reported")
+    scaling.add_argument("folder", type=Path)
+    paging = commands.add_parser("page", help="tables and pictures of what is there")
+    paging.add_argument("folder", type=Path)
+    paging.add_argument("file", type=Path)
+    handing = commands.add_parser("summary", help="means of every cell, as Parquet")
+    handing.add_argument("folder", type=Path)
+    handing.add_argument("file", type=Path)
     given = parser.parse_args()
     if given.command == "run":
         options = {name: getattr(given, name) for name in ("draws", "rows", "minutes")}
         run(given.folder, parts=tuple(given.parts), again=tuple(given.again), **options)
+    elif given.command == "scale":
+        scale.run(given.folder)
+    elif given.command == "page":
+        made = sections(read(given.folder), scale.read(given.folder))
+        write(made, given.file, "python -m benchmarks.record run FOLDER")
+    else:
+        means(read(given.folder)).to_parquet(given.file, index=False, compression="zstd")
 
 
 if __name__ == "__main__":

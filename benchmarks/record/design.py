@@ -25,10 +25,12 @@ PLANTED = ("equal", "unequal", "mixed numbers", "few experts")
 
 # Ahead of others, or what others are compared with; the rest is fitted less often.
 LEADING = ("DAL", "LWEA", "LWGP", "PCE", "MixtureConsensus", "EAC", "HBGF")
-POLISHED = ("LWEA, polished", "DAL, polished")
+POLISHED = ("LWEA, polished", "DAL, polished", "PCE, polished")
 ONE_HOT = "KMeans on one-hot"
-CLASSIFIER = "classifier, a tenth of the classes"
-LEADERS = ("fuse", *POLISHED, *LEADING, ONE_HOT, CLASSIFIER)
+# What base labels know at all: classifiers that are told a part of the classes.
+CLASSIFIERS = {"classifier, a tenth of the classes": 0.1, "classifier, nine tenths of the classes": 0.9}
+SINGLE = (*LEADING, *POLISHED, ONE_HOT)  # what fuse is to be ahead of
+LEADERS = ("fuse", *SINGLE, *CLASSIFIERS)
 SLOW = ("CESHL", "M2VEC", "MVEC", "RCE", "RSEC", "SCCBG")  # 2 to 30 processor seconds for 300 rows
 SLOW_ROWS = 250  # the most on which these are fitted
 OTHERS = tuple(name for name in consensus.__all__ if name not in LEADING + SLOW)

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -22,7 +22,6 @@ from consilience import MixtureConsensus, Partitions, fuse, fuse_views
 from consilience.bench.runner import peak, reset_peak, versions
 from consilience.metrics import ensemble_agreement, matched_accuracy_score, normalized_mutual_info_score
 
-LABELLED = 0.1  # share of the instances whose classes the classifier is told
 METRICS = ("nmi_max", "nmi_sqrt", "nmi_arithmetic", "ari", "acc")
 
 
@@ -95,7 +94,7 @@ class Fitter:
                 said = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 return row._replace(error=said[:300], seconds=time.process_time() - start)
             row = row._replace(seconds=time.process_time() - start, peak_mb=peak() - before, chosen=chosen)
-            if given.labels is not None and cell.method != design.CLASSIFIER:
+            if given.labels is not None and cell.method not in design.CLASSIFIERS:
                 row = row._replace(agreement=ensemble_agreement(labels, given.labels))
             told = labels >= 0
             return row._replace(**scores(given.y[told], labels[told]))
@@ -121,8 +120,8 @@ def fit(method: str, given: Given, seed: int) -> tuple[np.ndarray, str]:
         return fusion.labels, fusion.method
     if method == design.ONE_HOT:
         return KMeans(k, n_init=1, random_state=seed).fit_predict(one_hot(table)), ""
-    if method == design.CLASSIFIER:
-        return classified(table, given.y, seed), ""
+    if method in design.CLASSIFIERS:
+        return classified(table, given.y, design.CLASSIFIERS[method], seed), ""
     name, polished = method.removesuffix(", polished"), method.endswith(", polished")
     model = _with_seed(getattr(consilience, name)(k), seed).fit(table)
     if polished:
@@ -172,21 +171,24 @@ def one_hot(table: Partitions) -> sp.csr_array:
     return found
 
 
-def classified(table: Partitions, y: np.ndarray, seed: int) -> np.ndarray:
-    """What a classifier says of nine tenths of the instances when it is told the classes of a tenth.
+def classified(table: Partitions, y: np.ndarray, told: float, seed: int) -> np.ndarray:
+    """What a classifier says of the other instances when it is told the classes of a share of them.
 
-    Logistic regression on the indicators. A class has an instance among those told; these get -1.
+    Logistic regression on the indicators. Told little, it is told one instance of every class at least, and
+    what it was told gets -1. Told nine tenths, it is asked about every tenth in turn.
     """
-    rng = np.random.default_rng(seed)
-    firsts = [rng.choice(np.flatnonzero(y == c)) for c in np.unique(y)]
-    others = np.setdiff1d(np.arange(len(y)), firsts)
-    n_more = max(1, round(LABELLED * len(y)) - len(firsts))
-    more, _ = train_test_split(others, train_size=n_more, random_state=seed)
-    told = np.concatenate([firsts, more])
-    X = one_hot(table)
-    labels = LogisticRegression(max_iter=200).fit(X[told], y[told]).predict(X)
-    labels[told] = -1
-    return np.asarray(labels)
+    X, rng = one_hot(table), np.random.default_rng(seed)
+    labels = np.full(len(y), -1)
+    if told > 0.5:
+        for known, asked in KFold(round(1.0 / (1.0 - told)), shuffle=True, random_state=seed).split(y):
+            labels[asked] = LogisticRegression(max_iter=200).fit(X[known], y[known]).predict(X[asked])
+        return labels
+    firsts = np.array([rng.choice(np.flatnonzero(y == c)) for c in np.unique(y)])
+    others = rng.permutation(np.setdiff1d(np.arange(len(y)), firsts))
+    known = np.concatenate([firsts, others[: max(1, round(told * len(y)) - len(firsts))]])
+    asked = np.setdiff1d(np.arange(len(y)), known)
+    labels[asked] = LogisticRegression(max_iter=200).fit(X[known], y[known]).predict(X[asked])
+    return labels
 
 
 def scores(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
