@@ -177,16 +177,16 @@ def run_cell(experiment: Experiment, cell: Cell, sample: Sample) -> list[Row]:
     if cell.method.max_views is not None and len(sample.input) > cell.method.max_views:
         reason = f"{LEFT_OUT} {cell.method.max_views} views"
         return [_failed(experiment, cell, reason)]
-    before = _reset_peak()
+    before = reset_peak()
     start = time.perf_counter()
     try:
         fit = _fit(cell, sample, experiment.record)
     except Exception as error:  # whatever a method does, the others go on
         return [_failed(experiment, cell, error)]
     seconds = time.perf_counter() - start
-    peak = _peak() - before
+    used = peak() - before
     common = _row(experiment, cell)._replace(
-        seconds=seconds, peak_mb=peak, parameters=json.dumps(fit.parameters, default=str, sort_keys=True)
+        seconds=seconds, peak_mb=used, parameters=json.dumps(fit.parameters, default=str, sort_keys=True)
     )
     rows = [
         common._replace(metric=metric, value=_score(metric, sample.y, fit, seconds))
@@ -249,7 +249,6 @@ def _estimator(name: str) -> Any:
 
 
 def _row(experiment: Experiment, cell: Cell) -> Row:
-    versions = {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()}
     return Row(
         cell=cell.digest,
         experiment=experiment.name,
@@ -265,8 +264,14 @@ def _row(experiment: Experiment, cell: Cell) -> Row:
         peak_mb=float("nan"),
         error="",
         parameters="",
-        versions=json.dumps(versions, sort_keys=True),
+        versions=versions(),
     )
+
+
+def versions() -> str:
+    """JSON of what the figures were made with."""
+    found = {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()}
+    return json.dumps(found, sort_keys=True)
 
 
 def _failed(experiment: Experiment, cell: Cell, error: BaseException | str) -> Row:
@@ -274,7 +279,7 @@ def _failed(experiment: Experiment, cell: Cell, error: BaseException | str) -> R
     return _row(experiment, cell)._replace(error=said[:500])
 
 
-def _reset_peak() -> float:
+def reset_peak() -> float:
     """Let the peak of this process begin anew, where the system can; what is in use, in MB."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -283,7 +288,8 @@ def _reset_peak() -> float:
         return float("nan")
 
 
-def _peak() -> float:
+def peak() -> float:
+    """The most memory in use since then, in MB."""
     try:
         return _status("VmHWM")
     except OSError:

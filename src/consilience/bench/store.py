@@ -32,33 +32,35 @@ class Row(NamedTuple):
     versions: str  # JSON
 
 
+KEYS = ("data", "missing", "seed", "method", "setting", "metric", "step")  # what rows are ordered by
+
+
 class Store:
-    """A folder of Parquet files, one for every batch of rows."""
+    """A folder of Parquet files, one for every batch of rows; rows of another form have keys of their own."""
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Path | str, form: Any = Row, keys: Sequence[str] = KEYS) -> None:
+        self.folder, self.form, self.keys = Path(folder), form, list(keys)
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[Any]) -> None:
         """Write rows as a new file, complete or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with whole_file(self.folder / f"{uuid4().hex}.parquet") as file:
-            pd.DataFrame(rows, columns=list(Row._fields)).to_parquet(file, index=False)
+            pd.DataFrame(rows, columns=list(self.form._fields)).to_parquet(file, index=False)
 
     def read(self) -> pd.DataFrame:
         """All rows, in an order that does not depend on when they came."""
         files = sorted(self.folder.glob("*.parquet"))
         frames = [pd.read_parquet(path) for path in files]
         if not frames:
-            return pd.DataFrame(columns=list(Row._fields))
-        keys = ["data", "missing", "seed", "method", "setting", "metric", "step"]
-        return pd.concat(frames, ignore_index=True).sort_values(keys, ignore_index=True)
+            return pd.DataFrame(columns=list(self.form._fields))
+        return pd.concat(frames, ignore_index=True).sort_values(self.keys, ignore_index=True)
 
     def compact(self) -> None:
         """All rows in one file, when a run has ended."""
         old = list(self.folder.glob("*.parquet"))
         if len(old) > 1:
             rows = self.read()
-            self.add([Row(**_named(row)) for row in rows.to_dict("records")])
+            self.add([self.form(**_named(row)) for row in rows.to_dict("records")])
             for path in old:
                 path.unlink()
 

@@ -1,0 +1,51 @@
+"""The commands."""
+
+import argparse
+from pathlib import Path
+
+import benchmarks.record as record
+from benchmarks.record import design, scale
+from benchmarks.record.page import write
+from benchmarks.record.runner import read, run
+from benchmarks.record.summary import means, sections
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.record",
+        description=record.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run", help="fit what is not there yet")
+    running.add_argument("folder", type=Path)
+    running.add_argument("--draws", type=int, default=design.DRAWS)
+    running.add_argument("--rows", type=int, default=design.ROWS, help="of larger sets; 0 is all")
+    running.add_argument("--parts", nargs="+", default=[], choices=("labels", "views", "published"))
+    running.add_argument("--minutes", type=float, default=float("inf"))
+    running.add_argument(
+        "--again", nargs="+", default=[], metavar="METHOD", help="fit these anew where they are"
+    )
+    scaling = commands.add_parser("scale", help="sizes that users of other tools reported")
+    scaling.add_argument("folder", type=Path)
+    paging = commands.add_parser("page", help="tables and pictures of what is there")
+    paging.add_argument("folder", type=Path)
+    paging.add_argument("file", type=Path)
+    handing = commands.add_parser("summary", help="means of every cell, as Parquet")
+    handing.add_argument("folder", type=Path)
+    handing.add_argument("file", type=Path)
+    given = parser.parse_args()
+    if given.command == "run":
+        options = {name: getattr(given, name) for name in ("draws", "rows", "minutes")}
+        run(given.folder, parts=tuple(given.parts), again=tuple(given.again), **options)
+    elif given.command == "scale":
+        scale.run(given.folder)
+    elif given.command == "page":
+        made = sections(read(given.folder), scale.read(given.folder))
+        write(made, given.file, "python -m benchmarks.record run FOLDER")
+    else:
+        means(read(given.folder)).to_parquet(given.file, index=False, compression="zstd")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Every fit of the benchmark, in an order in which any beginning is useful."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from consilience import consensus, multiview
+
+DRAWS = 20
+ROWS = 500  # of a larger pool, drawn at random
+BASES = (20, 10, 40)
+RATIOS = (0.0, 0.5, 0.9, 0.3, 0.7)
+MECHANISMS = ("blocks", "not at random")
+FACTORS = (0.5, 2.0)  # of the number of classes, where the number of clusters is wrong
+
+MIXED = ("Caltech20", "IS", "LR", "LS", "MF", "ODR", "PD", "SPF", "Semeion", "USPS", "VS")
+# Rules are chosen on the first and reported on the others, and the other way round.
+EIGHT = ("Caltech20", "LS", "ODR", "SPF", "Semeion", "USPS", "VS", "IS")
+THREE = tuple(name for name in MIXED if name not in EIGHT)
+CONSTANT = ("Zhou_Lung", "Zhou_GLIOMA", "RCE_Yale")
+AS_PUBLISHED = {f"PCE_pixraw10P_miss{share}": share / 100 for share in (10, 30, 50, 70)}
+PLANTED = ("equal", "unequal", "mixed numbers", "few experts")
+
+# Ahead of others, or what others are compared with; the rest is fitted less often.
+LEADING = ("DAL", "LWEA", "LWGP", "PCE", "MixtureConsensus", "EAC", "HBGF")
+POLISHED = ("LWEA, polished", "DAL, polished", "PCE, polished")
+ONE_HOT = "KMeans on one-hot"
+# What base labels know at all: classifiers that are told a part of the classes.
+CLASSIFIERS = {"classifier, a tenth of the classes": 0.1, "classifier, nine tenths of the classes": 0.9}
+SINGLE = (*LEADING, *POLISHED, ONE_HOT)  # what fuse is to be ahead of
+LEADERS = ("fuse", *SINGLE, *CLASSIFIERS)
+SLOW = ("CESHL", "M2VEC", "MVEC", "RCE", "RSEC", "SCCBG")  # 2 to 30 processor seconds for 300 rows
+SLOW_ROWS = 250  # the most on which these are fitted
+OTHERS = tuple(name for name in consensus.__all__ if name not in LEADING + SLOW)
+EVERYTHING = (*LEADERS, *OTHERS)
+
+VIEWS = (
+    "3Sources416_partial",
+    "MSRCv1_5view",
+    "BBCSport544",
+    "NGs500",
+    "ProteinFold12",
+    "WebKB_Cornell",
+    "WebKB_Texas",
+    "3Sources169",
+    "Movies617",
+    "Prokaryotic551",
+    "Handwritten6",
+    "BBC4view",
+    "WebKB1051",
+    "Reuters1200",
+    "LandUse21",
+    "BDGP2500_2view",
+    "MNIST4",
+    "Wikipedia2866",
+)
+NATURAL = ("3Sources416_partial",)  # incomplete as it is
+VIEW_GAPS = (("per_view", 0.3), ("some_lost", 0.7), ("per_view", 0.7), ("some_lost", 0.3))
+FUSED_VIEWS, MERGED_VIEWS = "fuse_views", 'fuse_views, method="labels"'
+VIEW_METHODS = (FUSED_VIEWS, MERGED_VIEWS, *(name for name in multiview.__all__ if name != "PSE"))
+TWO_VIEWS = ("PVC", "IMG")  # take no more
+# Under the protocol of papers: set, views, ratios.
+PUBLISHED_SETS = {
+    "3Sources416_partial": (None, (0.0,)),
+    "Handwritten6": (None, (0.1, 0.3, 0.5, 0.7)),
+    "LandUse21": ((1, 2), (0.5,)),
+    "MSRCv1_5view": (None, (0.1, 0.3, 0.5, 0.7, 0.9)),
+    "NGs500": (None, (0.1, 0.3, 0.5, 0.7, 0.9)),
+    "ProteinFold12": (None, (0.1, 0.3, 0.5, 0.7, 0.9)),
+    "BDGP2500_2view": (None, (0.1, 0.3, 0.5, 0.7, 0.9)),
+}
+
+
+class Table(NamedTuple):
+    """What a method is given, of which there is one for each draw."""
+
+    part: str  # "labels", "views" or "published"
+    group: str  # of data sets
+    data: str
+    mechanism: str  # or protocol
+    missing: float
+    bases: int  # 0 for views
+    factor: float  # of the number of classes: what the method is told
+    rows: int  # the most; 0 is all
+    draw: int
+
+
+class Cell(NamedTuple):
+    """One fit."""
+
+    table: Table
+    method: str
+
+    @property
+    def digest(self) -> str:
+        """Says which fit it is, and nothing else."""
+        return hashlib.sha256(json.dumps([*self.table, self.method]).encode()).hexdigest()[:20]
+
+
+def cells(draws: int = DRAWS, rows: int = ROWS, parts: tuple[str, ...] = ()) -> Iterator[Cell]:
+    """In turns: a draw of the leaders, a first look at everything, the next draw of the leaders, the rest."""
+    turns = [(2 * draw + behind, draw, of) for draw in range(draws) for of, behind in _BEHIND.items()]
+    for _, draw, of in sorted(turns, key=lambda turn: turn[:2]):
+        yield from (cell for cell in of(draw, rows) if not parts or cell.table.part in parts)
+
+
+def _leaders(draw: int, rows: int) -> Iterator[Cell]:
+    for missing, bases, data in product(RATIOS, BASES, MIXED):
+        table = Table("labels", "mixed", data, "entries", missing, bases, 1.0, rows, draw)
+        yield from (Cell(table, method) for method in LEADERS)
+
+
+def _first_look(draw: int, rows: int) -> Iterator[Cell]:
+    for mechanism, missing, data in product(MECHANISMS, (0.5, 0.9), MIXED):
+        table = Table("labels", "mixed", data, mechanism, missing, 20, 1.0, rows, draw)
+        yield from (Cell(table, method) for method in LEADERS)
+    yield from _others(draw, rows, (0.5,))
+    for (protocol, missing), data in product(VIEW_GAPS[:2], VIEWS):
+        yield from _views(draw, rows, protocol, missing, data)
+    for data in CONSTANT:
+        for missing in (0.0, 0.5, 0.9):
+            table = Table("labels", "constant", data, "entries", missing, 20, 1.0, rows, draw)
+            slow = SLOW if missing == 0.5 else ()
+            yield from (Cell(table, method) for method in (*EVERYTHING, *slow))
+    if draw < 10:  # as many runs as there are
+        for data, missing in AS_PUBLISHED.items():
+            table = Table("labels", "as published", data, "as published", missing, 10, 1.0, 0, draw)
+            slow = SLOW if missing == 0.5 else ()
+            yield from (Cell(table, method) for method in (*EVERYTHING, *slow))
+
+
+def _rest(draw: int, rows: int) -> Iterator[Cell]:
+    for missing, factor, data in product(RATIOS[:3], FACTORS, MIXED):
+        table = Table("labels", "mixed", data, "entries", missing, 20, factor, rows, draw)
+        yield from (Cell(table, method) for method in LEADERS)
+    for data, missing in product(PLANTED, RATIOS):
+        table = Table("labels", "planted", data, "entries", missing, 20, 1.0, rows, draw)
+        yield from (Cell(table, method) for method in EVERYTHING)
+    yield from _others(draw, rows, (0.0, 0.9))
+    for data, (_, ratios) in PUBLISHED_SETS.items():
+        for missing in ratios:
+            protocol = "natural" if data in NATURAL else "some_lost"
+            yield Cell(Table("published", "views", data, protocol, missing, 0, 1.0, 0, draw), FUSED_VIEWS)
+    for (protocol, missing), data in product(VIEW_GAPS[2:], VIEWS):
+        if data not in NATURAL:
+            yield from _views(draw, rows, protocol, missing, data)
+
+
+_BEHIND = {_leaders: 0, _first_look: 1, _rest: 3}  # in half turns
+
+
+def _others(draw: int, rows: int, ratios: tuple[float, ...]) -> Iterator[Cell]:
+    for missing, data in product(ratios, MIXED):
+        table = Table("labels", "mixed", data, "entries", missing, 20, 1.0, rows, draw)
+        yield from (Cell(table, method) for method in OTHERS)
+
+
+def _views(draw: int, rows: int, protocol: str, missing: float, data: str) -> Iterator[Cell]:
+    if data in NATURAL:
+        if (protocol, missing) != VIEW_GAPS[0]:
+            return
+        protocol, missing = "natural", 0.0
+    table = Table("views", "views", data, protocol, missing, 0, 1.0, rows, draw)
+    yield from (Cell(table, method) for method in VIEW_METHODS)

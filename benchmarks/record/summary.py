@@ -1,0 +1,704 @@
+"""From rows of fits to sections of tables and pictures: nothing is on the page that is not in the results."""
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.quality_published_views import SETS as PUBLISHED
+from benchmarks.record import design
+from benchmarks.record.pictures import bars, critical_differences, lines
+from benchmarks.record.rules import held_out
+from benchmarks.record.statistics import LEVEL, against, ranks
+
+METRICS = {
+    "nmi_sqrt": "NMI (sqrt)",
+    "nmi_max": "NMI (max)",
+    "nmi_arithmetic": "NMI (arithmetic)",
+    "ari": "ARI",
+    "acc": "ACC",
+}
+MAIN = "nmi_sqrt"
+SHOWN = ("fuse", *design.SINGLE)
+
+
+class Table(NamedTuple):
+    """Columns of words or numbers; `choice` names it among tables that take turns in one place."""
+
+    columns: list[tuple[str, str]]  # name, and "name" or "number"
+    rows: list[list[Any]]
+    note: str = ""
+    choice: str = ""
+
+
+class Picture(NamedTuple):
+    """A drawing, as SVG, and what it shows."""
+
+    svg: str
+    caption: str
+
+
+class Section(NamedTuple):
+    """A question, words, and what answers it."""
+
+    title: str
+    text: list[str]
+    blocks: list[Table | Picture | list[Table]]
+
+
+# Means that are about the same tables ----------------------------------------------------------------------
+
+
+def by_data(rows: pd.DataFrame, methods: tuple[str, ...], metric: str) -> pd.DataFrame:
+    """Mean score of each method (columns) on each data set, over draws in which every one of them has it.
+
+    Only draws that every data set of these rows has, so that a run which was stopped halfway leaves no trace.
+    """
+    rows = rows[rows["method"].isin(methods) & (rows["error"] == "")]
+    wide = rows.pivot_table(index=["data", "draw"], columns="method", values=metric).dropna()
+    if wide.empty:
+        return wide
+    per_draw = wide.groupby("draw").size()
+    complete = per_draw.index[per_draw == len(wide.index.unique("data"))]
+    wide = wide[wide.index.get_level_values("draw").isin(complete)]
+    return wide.groupby("data").mean()[[name for name in methods if name in wide]]
+
+
+def n_draws(rows: pd.DataFrame, methods: tuple[str, ...]) -> int:
+    """In how many draws every method was fitted on every data set of these rows."""
+    rows = rows[rows["method"].isin(methods) & (rows["error"] == "")]
+    per_draw = rows.groupby("draw").size()
+    wanted = rows["data"].nunique() * rows["method"].nunique()
+    return int((per_draw == wanted).sum())
+
+
+def _pick(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+    for name, value in wanted.items():
+        rows = rows[rows[name].isin(value) if isinstance(value, tuple) else rows[name] == value]
+    return rows
+
+
+def _mixed(rows: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+    usual: dict[str, Any] = {"part": "labels", "group": "mixed", "mechanism": "entries", "factor": 1.0}
+    return _pick(rows, **(usual | wanted))
+
+
+# Sections --------------------------------------------------------------------------------------------------
+
+
+def sections(rows: pd.DataFrame, scale: pd.DataFrame) -> list[Section]:
+    """The page, in the order of a reader's questions."""
+    made = [
+        _what(rows),
+        _entries(rows),
+        _lead(rows),
+        _ranks(rows),
+        _mechanisms(rows),
+        _wrong_k(rows),
+        _other_pools(rows),
+        _everything(rows),
+        _limit(rows),
+        _rule(rows),
+        _views(rows),
+        _published(rows),
+        _scale(scale),
+        _left_out(rows),
+    ]
+    return [section for section in made if section is not None and section.blocks]
+
+
+def _what(rows: pd.DataFrame) -> Section:
+    keys = ["part", "group", "mechanism"]
+    lines_ = []
+    for key, some in rows.groupby(keys):
+        fitted = some[some["error"] == ""]
+        lines_.append(
+            [
+                *key,
+                some["data"].nunique(),
+                _listed(sorted(some["missing"].unique())),
+                _listed(sorted(some["bases"].unique())),
+                _listed(sorted(some["factor"].unique())),
+                some["method"].nunique(),
+                int(some["draw"].max()) + 1,
+                len(fitted),
+                round(float(fitted["seconds"].sum())),
+            ]
+        )
+    columns = [
+        *((name, "name") for name in ("part", "data", "how labels or rows are missing")),
+        ("sets", "number"),
+        *((name, "name") for name in ("shares missing", "base clusterings", "k told / classes")),
+        *((name, "number") for name in ("methods", "draws begun", "fits", "processor s")),
+    ]
+    return Section(
+        "What was run",
+        [
+            "Every line is a part of the design; draws come outermost, so what is here is about the same "
+            "tables for "
+            "all methods. A mean below is over data sets of means over the draws that all methods of its "
+            "table "
+            "have; a draw that was begun and not finished is not counted.",
+            f"Pools have at most {_listed(sorted(set(rows['rows']) - {0}))} rows, drawn at random for "
+            "every draw "
+            "(0 missing: complete tables). Methods have their defaults, know the number of clusters as "
+            "the column "
+            "says, and never the classes.",
+        ],
+        [Table(columns, lines_)],
+    )
+
+
+def _entries(rows: pd.DataFrame) -> Section | None:
+    some = _mixed(rows)
+    if some.empty:
+        return None
+    conditions = sorted(set(zip(some["bases"], some["missing"], strict=True)))
+    tables, drawn = [], {}
+    for metric, name in METRICS.items():
+        means = {
+            condition: by_data(_pick(some, bases=condition[0], missing=condition[1]), SHOWN, metric).mean()
+            for condition in conditions
+        }
+        columns: list[tuple[str, str]] = [("method", "name")]
+        columns += [(f"{bases} bases, {missing:.0%}", "number") for bases, missing in conditions]
+        lines_ = []
+        for method in SHOWN:
+            values = [_number(means[condition].get(method)) for condition in conditions]
+            known = [value for value in values if value is not None]
+            lines_.append([method, *values, _number(np.mean(known)) if known else None])
+        tables.append(
+            Table([*columns, ("mean", "number")], _sorted(lines_), "Share of labels missing.", choice=name)
+        )
+        if metric == MAIN:
+            drawn = means
+    costs = some[(some["error"] == "") & some["method"].isin(SHOWN)].groupby("method")
+    cost_table = Table(
+        [
+            ("method", "name"),
+            ("processor s, median", "number"),
+            ("s, largest", "number"),
+            ("MB, median", "number"),
+        ],
+        [
+            [
+                method,
+                _number(one["seconds"].median()),
+                _number(one["seconds"].max()),
+                _number(one["peak_mb"].median(), 1),
+            ]
+            for method, one in costs
+        ],
+        "Seconds of the processor on one thread, of a machine busy with other work; memory beyond what "
+        "was in use.",
+    )
+    pictures = []
+    for bases in sorted(some["bases"].unique()):
+        curves = {
+            method: [
+                (missing, float(drawn[bases, missing][method]))
+                for b, missing in conditions
+                if b == bases and method in drawn[b, missing]
+            ]
+            for method in SHOWN
+        }
+        pictures.append(
+            Picture(lines(curves, "share of labels missing", METRICS[MAIN]), f"{bases} base clusterings")
+        )
+    counts = {
+        condition: n_draws(_pick(some, bases=condition[0], missing=condition[1]), SHOWN)
+        for condition in conditions
+    }
+    return Section(
+        "Labels missing entry by entry",
+        [
+            f"{some['data'].nunique()} pools of base clusterings with 2 to sqrt(n) clusters (Huang, Wang "
+            "and Lai, "
+            f"2018); {min(counts.values())} to {max(counts.values())} draws a cell.",
+        ],
+        [tables, *pictures, cost_table],
+    )
+
+
+def _lead(rows: pd.DataFrame) -> Section | None:
+    some = _mixed(rows)
+    lines_, behind = [], []
+    for (bases, missing), here in some.groupby(["bases", "missing"]):
+        scores = by_data(here, SHOWN, MAIN)
+        if "fuse" not in scores:
+            continue
+        single = scores.drop(columns="fuse")
+        best = str(single.mean().idxmax())
+        gap = scores["fuse"] - single[best]
+        error = gap.std(ddof=1) / np.sqrt(len(gap))
+        oracle = _best_each(here, MAIN)
+        ahead = gap.mean() > 0.0
+        lines_.append(
+            [
+                int(bases),
+                f"{missing:.0%}",
+                n_draws(here, SHOWN),
+                _number(scores["fuse"].mean()),
+                best,
+                _number(single[best].mean()),
+                _number(gap.mean(), 4),
+                _number(error, 4),
+                "ahead" if ahead else "level" if abs(gap.mean()) < 5e-5 else "behind",
+                _number(oracle),
+            ]
+        )
+        if gap.mean() < -5e-5:
+            behind.append(f"{bases} bases, {missing:.0%} missing ({best}, {-gap.mean():.4f})")
+    if not lines_:
+        return None
+    columns = [
+        ("bases", "number"),
+        ("missing", "name"),
+        ("draws", "number"),
+        ("fuse", "number"),
+        ("best single method", "name"),
+        ("its mean", "number"),
+        ("difference", "number"),
+        ("its error", "number"),
+        ("fuse is", "name"),
+        ("best method a draw", "number"),
+    ]
+    n_behind = len(behind)
+    text = [
+        "The best single method of a cell is picked with the classes in hand, after the fact, and "
+        "another one in most "
+        "cells: nobody has it. The error is the standard error over pools.",
+        f"fuse is behind the best single method in {n_behind} of {len(lines_)} cells: {'; '.join(behind)}."
+        if behind
+        else "fuse is behind no single method in any cell.",
+    ]
+    overall = pd.concat([by_data(here, SHOWN, MAIN) for _, here in some.groupby(["bases", "missing"])])
+    means = overall.groupby("data").mean()
+    table = Table(
+        [
+            ("method", "name"),
+            ("fuse is ahead by", "number"),
+            ("pools won", "number"),
+            ("lost", "number"),
+            ("p (Wilcoxon, Holm)", "number"),
+        ],
+        [
+            [one.method, _number(one.mean, 4), one.wins, one.losses, _number(one.p_value)]
+            for one in against(means, "fuse")
+        ],
+        f"Means over all cells above, {len(means)} pools; p below {LEVEL} is more than chance.",
+    )
+    return Section("Does fuse lead?", text, [Table(columns, lines_), table])
+
+
+def _best_each(rows: pd.DataFrame, metric: str) -> float:
+    """The best single method of every draw, picked with the classes."""
+    rows = rows[rows["method"].isin(design.SINGLE) & (rows["error"] == "")]
+    wide = rows.pivot_table(index=["data", "draw"], columns="method", values=metric).dropna()
+    return float(wide.max(axis=1).groupby("data").mean().mean())
+
+
+def _ranks(rows: pd.DataFrame) -> Section | None:
+    some = _mixed(rows)
+    pictures: list[Any] = []
+    for missing, here in [("all", some), *((f"{m:.0%} missing", g) for m, g in some.groupby("missing"))]:
+        cells = [by_data(one, SHOWN, MAIN) for _, one in here.groupby(["bases", "missing"])]
+        scores = pd.concat(cells).groupby("data").mean().dropna(axis=1) if cells else pd.DataFrame()
+        if scores.shape[0] < 3 or scores.shape[1] < 3:
+            continue
+        found = ranks(scores)
+        caption = (
+            f"{'All shares missing' if missing == 'all' else missing}: mean ranks over {found.n} pools. "
+            "Methods joined by "
+            f"a bar are not told apart (Nemenyi, critical difference {found.difference:.2f}; Friedman p = "
+            f"{found.p_value:.1e})."
+        )
+        pictures.append(Picture(critical_differences(found), caption))
+    return (
+        Section(
+            "Ranks, and which differences are more than chance",
+            [
+                "A pool counts once: its score is the mean over cells and draws. With eleven pools only "
+                "large differences are "
+                "more than chance."
+            ],
+            pictures,
+        )
+        if pictures
+        else None
+    )
+
+
+def _grid(
+    rows: pd.DataFrame,
+    by: list[str],
+    methods: tuple[str, ...],
+    name: Any,
+    metrics: tuple[str, ...] = (MAIN, "ari", "acc"),
+) -> list[Table]:
+    tables = []
+    for metric in metrics:
+        means = {key: by_data(here, methods, metric) for key, here in rows.groupby(by)}
+        means = {key: found for key, found in means.items() if not found.empty}
+        if not means:
+            continue
+        columns: list[tuple[str, str]] = [("method", "name"), *((name(key), "number") for key in means)]
+        lines_ = []
+        for method in methods:
+            values = [_number(found[method].mean()) if method in found else None for found in means.values()]
+            known = [value for value in values if value is not None]
+            if known:
+                lines_.append(
+                    [method, *values, _number(np.mean(known)) if len(known) == len(values) else None]
+                )
+        tables.append(Table([*columns, ("mean", "number")], _sorted(lines_), choice=METRICS[metric]))
+    return tables
+
+
+def _mechanisms(rows: pd.DataFrame) -> Section | None:
+    some = _mixed(rows, mechanism=("entries", *design.MECHANISMS), bases=20, missing=(0.5, 0.9))
+    if some["mechanism"].nunique() < 2:
+        return None
+    tables = _grid(some, ["mechanism", "missing"], SHOWN, lambda key: f"{key[0]}, {key[1]:.0%}")
+    return Section(
+        "Labels missing by blocks, and not at random",
+        [
+            "20 base clusterings. Blocks: instances are dealt into 50 groups at random, and a base "
+            "clustering lacks "
+            "whole groups. Not at random: some clusters of a base clustering are seen less than others "
+            "(log odds two "
+            "apart). Entries, for comparison: each on its own."
+        ],
+        [tables],
+    )
+
+
+def _wrong_k(rows: pd.DataFrame) -> Section | None:
+    some = _pick(rows, part="labels", group="mixed", mechanism="entries", bases=20, missing=(0.0, 0.5, 0.9))
+    if some["factor"].nunique() < 2:
+        return None
+    tables = _grid(some, ["factor", "missing"], SHOWN, lambda key: f"k x {key[0]:g}, {key[1]:.0%}")
+    return Section(
+        "The number of clusters wrong by a factor of two",
+        [
+            "20 base clusterings, share of labels missing; methods are told half or twice the number of "
+            "classes."
+        ],
+        [tables],
+    )
+
+
+def _other_pools(rows: pd.DataFrame) -> Section | None:
+    every = (*SHOWN, *design.OTHERS, *design.SLOW)
+    some = _pick(rows, part="labels", group=("constant", "planted", "as published"), factor=1.0)
+    if some.empty:
+        return None
+    blocks: list[Any] = []
+    for group, here in some.groupby("group"):
+        for table in _grid(here, ["missing"], every, lambda key: f"{key[0]:.0%}", (MAIN,)):
+            blocks.append(table._replace(note=_GROUPS[str(group)], choice=""))
+    return Section(
+        "Constant numbers of clusters, and planted ones",
+        [
+            "Columns are shares of labels missing. Here every method is fitted, the slowest on tables of "
+            "at most "
+            f"{design.SLOW_ROWS} rows and at half of the labels missing."
+        ],
+        blocks,
+    )
+
+
+_GROUPS = {
+    "constant": "Lung, GLIOMA and Yale: every base clustering has as many clusters as there are classes; "
+    "20 bases.",
+    "planted": "Eight planted clusters: equal, unequal, seen through mixed numbers of clusters, and by "
+    "few experts.",
+    "as published": "pixraw10P as the authors of PCE made it: runs of ten base clusterings with gaps of "
+    "their own.",
+}
+
+
+def _everything(rows: pd.DataFrame) -> Section | None:
+    every = ("fuse", *design.SINGLE, *design.OTHERS)
+    some = _mixed(rows, bases=20, missing=(0.0, 0.5, 0.9))
+    some = some[some["missing"].isin(some["missing"][some["method"].isin(design.OTHERS)].unique())]
+    if some.empty:
+        return None
+    blocks: list[Any] = [_grid(some, ["missing"], every, lambda key: f"{key[0]:.0%}")]
+    half = by_data(_pick(some, missing=0.5), every, MAIN)
+    if half.shape[0] > 2:
+        found = ranks(half)
+        difference = f"critical difference {found.difference:.1f}"
+        caption = f"Half of the labels missing: mean ranks over {found.n} pools, {difference}."
+        blocks.append(Picture(critical_differences(found), caption))
+    return Section(
+        "Every label method",
+        [
+            f"The mixed pools, 20 base clusterings, share of labels missing. {', '.join(design.SLOW)} "
+            "take 2 to 30 processor "
+            "seconds for 300 rows and are left to the small pools above."
+        ],
+        blocks,
+    )
+
+
+def _limit(rows: pd.DataFrame) -> Section | None:
+    some = _mixed(rows)
+    lines_, bars_ = [], {}
+    names = (*SHOWN, *design.CLASSIFIERS)
+    for (bases, missing), here in some.groupby(["bases", "missing"]):
+        scores = by_data(here, names, MAIN)
+        told = [name for name in design.CLASSIFIERS if name in scores]
+        if "fuse" not in scores or len(told) < len(design.CLASSIFIERS):
+            continue
+        best = _best_each(here, MAIN)
+        row = [float(scores["fuse"].mean()), best, *(float(scores[name].mean()) for name in told)]
+        lines_.append([int(bases), f"{missing:.0%}", *map(_number, row)])
+        if bases == 20:
+            bars_[f"{missing:.0%}"] = row
+    if not lines_:
+        return None
+    legend = ["fuse", "best method a draw", *design.CLASSIFIERS]
+    columns = [("bases", "number"), ("missing", "name"), *((name, "number") for name in legend)]
+    return Section(
+        "How near is the limit?",
+        [
+            "What could be won by choosing better: the best single method of every draw, picked with the "
+            "classes. "
+            "What base labels know: logistic regression on them, told the classes of a tenth of the "
+            "instances or of "
+            "nine tenths, and scored on those it was not told."
+        ],
+        [
+            Table(columns, lines_, METRICS[MAIN]),
+            Picture(bars(bars_, legend, METRICS[MAIN]), "20 base clusterings"),
+        ],
+    )
+
+
+def _rule(rows: pd.DataFrame) -> Section | None:
+    found = held_out(_mixed(rows))
+    if not found:
+        return None
+    columns = [("rule", "name"), ("eight pools", "number"), ("three pools", "number"), ("chosen on", "name")]
+    return Section(
+        "The rule of fuse, chosen on some pools and reported on the others",
+        [
+            "A rule says when the answer of another method takes the place of DAL's: who may, and by how "
+            "much it must agree "
+            "better with the base labels. Means over all cells of labels missing entry by entry; rules "
+            "choose between "
+            f"the answers of the single methods. The eight: {', '.join(design.EIGHT)}; the three: "
+            f"{', '.join(design.THREE)}. "
+            '"Chosen on eight" is reported by its figure on the three, and the other way round.'
+        ],
+        [
+            Table(
+                columns,
+                [[one.name, _number(one.eight, 4), _number(one.three, 4), one.chosen] for one in found],
+            )
+        ],
+    )
+
+
+def _views(rows: pd.DataFrame) -> Section | None:
+    some = _pick(rows, part="views")
+    if some.empty:
+        return None
+    blocks: list[Any] = []
+    for metric in ("acc", "nmi_max"):
+        for (protocol, missing), here in some.groupby(["mechanism", "missing"]):
+            if protocol == "natural":
+                continue
+            ok = here[here["error"] == ""]
+            wide = ok.groupby(["data", "method"])[metric].mean().unstack()
+            full = [m for m in design.VIEW_METHODS if m in wide and wide[m].notna().sum() == wide.shape[0]]
+            if len(full) > 2 and metric == "acc" and wide.shape[0] > 3:
+                found = ranks(wide[full].dropna())
+                blocks.append(
+                    Picture(
+                        critical_differences(found),
+                        f"{_PROTOCOLS[protocol]}, {missing:.0%}: mean ranks by ACC over "
+                        f"{found.n} sets, critical difference {found.difference:.2f}.",
+                    )
+                )
+    tables = []
+    for metric in ("acc", "nmi_max", "ari"):
+        for (protocol, missing), here in some.groupby(["mechanism", "missing"]):
+            wide = here[here["error"] == ""].groupby(["method", "data"])[metric].mean().unstack()
+            sets = [name for name in design.VIEWS if name in wide]
+            columns = [("method", "name"), *((name, "number") for name in sets), ("mean", "number")]
+            lines_ = []
+            for method in design.VIEW_METHODS:
+                if method in wide.index:
+                    values = [_number(wide.loc[method, name]) for name in sets]
+                    full_row = all(value is not None for value in values)
+                    lines_.append([method, *values, _number(np.mean(values)) if full_row else None])
+            how = "as they are" if protocol == "natural" else f"{_PROTOCOLS[protocol]}, {missing:.0%}"
+            tables.append(Table(columns, _sorted(lines_), choice=f"{METRICS[metric]}: {how}"))
+    draws = some.groupby(["mechanism", "missing"])["draw"].max().max() + 1
+    return Section(
+        "Incomplete views",
+        [
+            "Protocols: each view loses a share of its rows; or a share of the instances is incomplete, "
+            "each losing one to all "
+            f"but one of its views. At most {_listed(sorted(set(some['rows'])))} rows of a set, {draws} "
+            "mask(s) begun. Methods "
+            "that scale features get the views as they are; others get text as tf-idf, kernels z-scores. "
+            "PVC and IMG take "
+            "two views only. No mean where a method has not every set."
+        ],
+        [tables, *blocks],
+    )
+
+
+_PROTOCOLS = {
+    "per_view": "share of each view's rows",
+    "some_lost": "share of the instances",
+    "natural": "as they are",
+}
+
+
+def _published(rows: pd.DataFrame) -> Section | None:
+    some = _pick(rows, part="published")
+    lines_ = []
+    for name, paper in PUBLISHED.items():
+        here = some[(some["data"] == paper.file.removeprefix("mv_")) & (some["error"] == "")]
+        nmi = f"nmi_{paper.nmi}"
+        as_mean = len(next(iter(paper.figures.values()))) < len(paper.ratios)
+        ratios = [ratio or 0.0 for ratio in paper.ratios]
+        for place, group in enumerate([ratios] if as_mean else [[ratio] for ratio in ratios]):
+            found = here[here["missing"].isin(group)]
+            if set(found["missing"]) != set(group):
+                continue
+            each = found.groupby("missing")[["acc", nmi]].mean().mean()
+            figures = ", ".join(f"{who} {f[place]}" for who, f in paper.figures.items() if f[place])
+            what = "mean" if as_mean else "natural" if paper.ratios[place] is None else f"{group[0]:g}"
+            lines_.append(
+                [
+                    name,
+                    what,
+                    int(found.groupby("missing").size().min()),
+                    _number(each["acc"]),
+                    _number(each[nmi]),
+                    figures,
+                ]
+            )
+    columns = [
+        ("set", "name"),
+        ("incomplete", "name"),
+        ("masks", "number"),
+        ("ACC", "number"),
+        ("NMI", "number"),
+        ("published, ACC/NMI", "name"),
+    ]
+    return (
+        Section(
+            "Beside published figures",
+            [
+                "fuse_views at its defaults on all rows; a share of the instances is incomplete, as in "
+                "the papers. Their masks are "
+                "others, and some choose settings with the classes. NMI is divided by the larger "
+                "entropy, for LandUse-21 by the mean."
+            ],
+            [Table(columns, lines_)],
+        )
+        if lines_
+        else None
+    )
+
+
+def _scale(scale: pd.DataFrame) -> Section | None:
+    if scale.empty:
+        return None
+    lines_ = [
+        [
+            row["case"],
+            row["method"],
+            int(row["n"]),
+            int(row["m"]),
+            f"{row['missing']:.0%}",
+            _number(row["base_seconds"], 1),
+            _number(row["seconds"], 1),
+            _number(row["peak_mb"], 0),
+            _number(row["ari"]),
+            row["error"],
+            row["reported"],
+        ]
+        for row in scale.to_dict("records")
+    ]
+    columns = [
+        ("case", "name"),
+        ("method", "name"),
+        ("objects", "number"),
+        ("bases", "number"),
+        ("missing", "name"),
+        ("bases, s", "number"),
+        ("merged, s", "number"),
+        ("MB", "number"),
+        ("ARI", "number"),
+        ("failed", "name"),
+        ("reported", "name"),
+    ]
+    tools = sorted({str(tool) for tool in scale["tool"]} - {"see below"})
+    return Section(
+        "Sizes that were out of reach",
+        [
+            "Cases that users of other tools reported, with planted labels of fifteen clusters (a fifth "
+            "of them wrong), for the "
+            "last with k-means on 50 columns. Processor seconds of one thread; memory beyond the table. "
+            + "; ".join(tools)
+            + ". "
+            "The package ensembleclustering (formerly ClusterEnsembles) was given the same tables. The "
+            "five days were for 14 "
+            "numbers of clusters; the seconds here are for one of them."
+        ],
+        [Table(columns, lines_)],
+    )
+
+
+def _left_out(rows: pd.DataFrame) -> Section:
+    failed = rows[rows["error"] != ""].groupby(["part", "method", "error"]).size()
+    lines_ = [[*key, int(count)] for key, count in failed.items()]
+    versions = sorted({text for text in rows["versions"] if text})
+    said = [", ".join(f"{name} {number}" for name, number in json.loads(text).items()) for text in versions]
+    columns = [("part", "name"), ("method", "name"), ("why", "name"), ("fits", "number")]
+    return Section(
+        "What was left out, and with what it was made",
+        [
+            f"Made with {'; or with '.join(said)}. Every row of the results has its seed and these versions.",
+            "The command that goes on where this ended: python -m benchmarks.record run FOLDER",
+        ],
+        [Table(columns, lines_, "Fits that were left out or failed.")]
+        if lines_
+        else [Table(columns, [["-", "-", "nothing", 0]])],
+    )
+
+
+# Words and numbers -----------------------------------------------------------------------------------------
+
+
+def _number(value: Any, digits: int = 3) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(float(value), digits)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _sorted(lines_: list[list[Any]]) -> list[list[Any]]:
+    return sorted(lines_, key=lambda line: -(line[-1] if line[-1] is not None else -1.0))
+
+
+def means(rows: pd.DataFrame) -> pd.DataFrame:
+    """What may be handed on: means and spreads of every cell over its draws, no data."""
+    keys = ["part", "group", "data", "mechanism", "missing", "bases", "factor", "rows", "method"]
+    ok = rows[rows["error"] == ""]
+    grouped = ok.groupby(keys)
+    scores = [*METRICS, "agreement", "seconds", "peak_mb"]
+    found = grouped[scores].mean().astype("float32")
+    found["deviation"] = grouped[MAIN].std(ddof=0).astype("float32")
+    found["draws"] = grouped.size().astype("int16")
+    found["versions"] = grouped["versions"].last()
+    return found.reset_index()

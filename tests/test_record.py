@@ -1,0 +1,226 @@
+"""The benchmark of record: what runs, that it goes on where it stopped, what is counted, and its page."""
+
+import importlib.util
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks.record import design
+from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
+from benchmarks.record.page import render
+from benchmarks.record.rules import taken
+from benchmarks.record.runner import read, run
+from benchmarks.record.scale import Scaled
+from benchmarks.record.statistics import against, critical_difference, holm, ranks
+from benchmarks.record.summary import by_data, means, sections
+from benchmarks.record.tables import make, planted, with_gaps
+from scipy.stats import friedmanchisquare, wilcoxon
+
+from consilience import LWEA, Partitions
+from consilience.metrics import normalized_mutual_info_score
+
+TABLE = design.Table("labels", "planted", "equal", "entries", 0.5, 10, 1.0, 120, 0)
+
+
+def pretend(cell):
+    """A fit that costs nothing."""
+    value = np.random.default_rng(int(cell.digest, 16) % 2**32).random()
+    return Result(cell.digest, *cell.table, cell.method, nmi_max=value)
+
+
+class Killed(Exception):
+    pass
+
+
+def killed_after(n):
+    left = iter(range(n))
+
+    def fit(cell):
+        if next(left, None) is None:
+            raise Killed
+        return pretend(cell)
+
+    return fit
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
+    with pytest.raises(Killed):
+        run(tmp_path / "killed", draws=1, parts=("published",), fit=killed_after(5))
+    assert len(read(tmp_path / "killed")) == 5
+    left = run(tmp_path / "killed", draws=1, parts=("published",), fit=pretend)
+    assert left == run(tmp_path / "whole", draws=1, parts=("published",), fit=pretend) - 5
+    columns = ["cell", "nmi_max"]
+    whole, pieces = (read(tmp_path / name)[columns].reset_index(drop=True) for name in ("whole", "killed"))
+    pd.testing.assert_frame_equal(whole, pieces)
+    assert run(tmp_path / "whole", draws=1, parts=("published",), fit=pretend) == 0
+
+
+def test_fits_made_again_take_the_place_of_the_old_ones(tmp_path):
+    run(tmp_path, draws=1, parts=("published",), fit=pretend)
+    made = run(
+        tmp_path,
+        draws=1,
+        parts=("published",),
+        fit=lambda cell: pretend(cell)._replace(nmi_max=2.0),
+        again=("fuse_views",),
+    )
+    found = read(tmp_path)
+    assert made == len(found)
+    assert found["cell"].is_unique
+    assert (found["nmi_max"] == 2.0).all()
+
+
+def test_every_method_is_run_and_every_beginning_is_about_whole_draws():
+    cells = list(design.cells(2))
+    assert len({cell.digest for cell in cells}) == len(cells)
+    from consilience import consensus, multiview
+
+    assert {cell.method for cell in cells} >= set(consensus.__all__) | (set(multiview.__all__) - {"PSE"})
+    leading = [
+        c.table for c in cells if c.table[:4] == ("labels", "mixed", "VS", "entries") and c.method == "fuse"
+    ]
+    assert all(before.draw <= after.draw for before, after in pairwise(leading) if before[4:7] == after[4:7])
+    assert set(design.EIGHT) | set(design.THREE) == set(design.MIXED)
+
+
+def test_a_fit_is_scored_with_its_seed_and_versions():
+    row, same = Fitter()(design.Cell(TABLE, "LWEA")), Fitter()(design.Cell(TABLE, "LWEA"))
+    given = make(TABLE)
+    expected = normalized_mutual_info_score(
+        given.y, LWEA(given.n_clusters).fit_predict(given.labels), normalization="sqrt"
+    )
+    assert row.nmi_sqrt == pytest.approx(expected, abs=1e-12)
+    assert not row.error
+    assert row.seconds > 0
+    assert "numpy" in row.versions
+    assert row.seed == given.seed
+    assert [row._asdict()[name] for name in METRICS] == [same._asdict()[name] for name in METRICS]
+    other = make(TABLE._replace(draw=1))
+    assert not np.array_equal(other.labels.codes, given.labels.codes)
+
+
+def test_a_fit_that_fails_is_a_row_that_says_why():
+    slow = Fitter()(design.Cell(TABLE._replace(rows=300), "CESHL"))
+    assert slow.error == "left out above 250 rows"
+    assert np.isnan(slow.nmi_max)
+
+
+@pytest.mark.parametrize("mechanism", ["entries", "blocks", "not at random"])
+def test_gaps_are_of_the_size_asked_for_and_leave_bases_linked(mechanism):
+    _, base = planted("mixed numbers", 400, 12, np.random.default_rng(0))
+    gaps, seed = with_gaps(base, mechanism, 0.6, 3)
+    assert np.array_equal(gaps, with_gaps(base, mechanism, 0.6, seed)[0])
+    assert (gaps < 0).mean() == pytest.approx(0.6, abs=0.06)
+    assert (gaps >= 0).any(axis=1).all()
+    assert len(Partitions.of(gaps).base_groups) == 1
+    if mechanism == "blocks":
+        assert len(np.unique(gaps < 0, axis=0)) <= 50
+
+
+def test_the_classifier_is_not_scored_on_what_it_was_told():
+    y, _ = planted("equal", 400, 1, np.random.default_rng(0))
+    table = Partitions.of(np.column_stack([y, (y + 1) % 8]))
+    labels = classified(table, y, 0.1, 0)
+    assert (labels < 0).sum() == 40
+    assert np.array_equal(labels[labels >= 0], y[labels >= 0])
+    assert np.array_equal(classified(table, y, 0.9, 0), y)
+    assert np.array_equal(one_hot(table).sum(axis=1), np.full(400, 2))
+
+
+def test_ranks_and_tests_equal_those_of_scipy_and_of_tables():
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame(rng.random((11, 4)), columns=list("abcd"))
+    scores["a"] += 0.5
+    found = ranks(scores)
+    by_hand = scores.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+    assert found.methods == list(by_hand.index)
+    assert np.allclose(found.rank, by_hand)
+    assert found.p_value == pytest.approx(friedmanchisquare(*scores.to_numpy().T).pvalue)
+    # Demsar (2006): q is 2.569 for four methods, 2.850 for six.
+    assert critical_difference(4, 11) == pytest.approx(2.569 * np.sqrt(4 * 5 / 66), abs=1e-3)
+    assert critical_difference(6, 30) == pytest.approx(2.850 * np.sqrt(6 * 7 / 180), abs=1e-3)
+    told = {one.method: one for one in against(scores, "a")}
+    raw = [wilcoxon(scores["a"] - scores[name]).pvalue for name in "bcd"]
+    assert [told[name].p_value for name in "bcd"] == pytest.approx(holm(raw))
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    for first, last in found.groups():
+        assert found.rank[last] - found.rank[first] <= found.difference
+
+
+def results():
+    """Rows as a run leaves them that was stopped in its second draw."""
+    rows = []
+    for cell in design.cells(2):
+        if cell.table.draw == 1 and cell.table.missing > 0.4:
+            continue
+        rng = np.random.default_rng(int(cell.digest, 16) % 2**32)
+        scores = {name: 0.6 - 0.4 * cell.table.missing + 0.05 * rng.random() for name in METRICS}
+        left_out = cell.method in design.SLOW and cell.table.group == "mixed"
+        row = Result(cell.digest, *cell.table, cell.method, agreement=rng.random(), seconds=0.1, peak_mb=1.0)
+        row = row._replace(versions='{"numpy": "2.0"}', **({"error": "left out"} if left_out else scores))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def made():
+    found = results()
+    return found, sections(found, pd.DataFrame(columns=list(Scaled._fields)))
+
+
+def test_means_are_about_draws_that_every_method_finished(made):
+    rows, _ = made
+    here = rows[(rows["group"] == "mixed") & (rows["bases"] == 20) & (rows["factor"] == 1.0)]
+    here = here[(here["mechanism"] == "entries") & (here["missing"] == 0.3)]
+    scores = by_data(here, ("fuse", "DAL"), "acc")
+    plain = here.pivot_table(index="data", columns="method", values="acc")[["fuse", "DAL"]]
+    pd.testing.assert_frame_equal(scores, plain, check_names=False)
+    torn = here.drop(here.index[(here["draw"] == 1) & (here["data"] == "VS") & (here["method"] == "DAL")])
+    first = here[here["draw"] == 0].pivot_table(index="data", columns="method", values="acc")[["fuse", "DAL"]]
+    pd.testing.assert_frame_equal(by_data(torn, ("fuse", "DAL"), "acc"), first, check_names=False)
+
+
+def test_a_rule_takes_another_answer_only_when_it_is_far_enough_ahead():
+    score = pd.DataFrame({"DAL": [0.5, 0.5], "LWEA": [0.7, 0.1]})
+    agreement = pd.DataFrame({"DAL": [0.5, 0.5], "LWEA": [0.6, 0.54]})
+    assert taken(score, agreement, ("LWEA",), 0.1).tolist() == [0.7, 0.5]
+    assert taken(score, agreement, ("LWEA",), 0.05).tolist() == [0.7, 0.1]
+
+
+def test_the_page_is_one_file_with_tables_that_sort_and_every_question(made):
+    page = render(made[1], "<command>")
+    assert "&lt;command&gt;" in page
+    assert "<command>" not in page
+    assert page.count("<table data-sortable>") == page.count("<table") > 10
+    assert page.count("<svg") > 5
+    assert "http://" not in page
+    assert "https://" not in page
+    for title in ("What was run", "Does fuse lead?", "How near is the limit?", "Incomplete views"):
+        assert f">{title}</h2>" in page
+
+
+def test_what_is_handed_on_has_means_only(made):
+    found = means(made[0])
+    fuse = found[(found["method"] == "fuse") & (found["data"] == "VS") & (found["missing"] == 0.0)]
+    assert set(fuse["draws"]) <= {1, 2}
+    assert "cell" not in found
+    assert (found["draws"] > 0).all()
+    assert found["nmi_sqrt"].notna().all()
+
+
+def test_shuffling_rows_ends_the_lead_of_the_tensor_and_of_nothing_else():
+    path = Path(__file__).parents[1] / "examples" / "row_order.py"
+    spec = importlib.util.spec_from_file_location("row_order", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    y, base = example.table(None, 150)
+    chosen = {name: example.METHODS[name] for name in ("low-rank tensor", "LWEA", "fuse")}
+    found = example.compare(y, base, chosen)
+    in_order, shuffled, same = found["low-rank tensor"]
+    assert in_order > shuffled + 0.1
+    assert same < 1.0
+    for name in ("LWEA", "fuse"):
+        assert found[name][0] == pytest.approx(found[name][1], abs=1e-12)
+        assert found[name][2] == 1.0
