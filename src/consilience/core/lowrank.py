@@ -36,7 +36,7 @@ def _left_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
         u, s, _ = np.linalg.svd(matrix)
     except np.linalg.LinAlgError:
-        # Divide and conquer gives up on some harmless matrices with many singular values of zero; QR does not.
+        # Divide and conquer gives up on some harmless matrices of low rank; QR does not.
         u, s, _ = scipy.linalg.svd(matrix, lapack_driver="gesvd")
     return u, s
 
