@@ -1,6 +1,7 @@
 """A picture of every kind that consilience.plotting draws, from scikit-learn's 1797 handwritten digits.
 
-Eight base clusterings see 60 % of the digits each. The page docs/gallery.md shows what comes out.
+Eight base clusterings see 60 % of the digits each. The page docs/gallery.md shows what comes out: the code
+under every picture is here too.
 
     python examples/gallery.py [OUTPUT FOLDER]
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from PIL import Image
 
 from consilience import BCE, PCE, fuse, fuse_views, plotting
@@ -27,12 +29,21 @@ def pictures(X: np.ndarray, ks: range) -> Iterator[tuple[str, Any]]:
     labels = {f"branch {j + 1}": column for j, column in enumerate(table.T)}
     fusion = fuse(labels, 10, random_state=0)
     yield "consensus", plotting.plot_consensus(fusion)
+    yield "consensus-bases", plotting.plot_consensus(fusion, bases=True)
+    yield "dendrogram", plotting.plot_dendrogram(fusion)
+    yield "flow", plotting.plot_flow(fusion, ["branch 1", "branch 2"])
     yield "membership", plotting.plot_membership(fusion)
     yield "confidence", plotting.plot_confidence(fusion)
     yield "embedding", plotting.plot_embedding(fusion, X)
+    yield "embedding-confidence", plotting.plot_embedding(fusion, X, color="confidence")
     yield "bases", plotting.plot_bases(fusion)
     yield "base_agreement", plotting.plot_base_agreement(fusion)
     yield "missing", plotting.plot_missing(fusion)
+
+    frame = pd.DataFrame(labels, index=[f"digit {i}" for i in range(len(X))])
+    march = fuse(frame[: 4 * len(X) // 5], 8, random_state=0)
+    april = fuse(frame[len(X) // 10 :], 10, like=march, random_state=0)
+    yield "flow-months", plotting.plot_flow(april, earlier=march)
 
     image = X.reshape(-1, 8, 8)
     halves = {"left": image[:, :, :4], "right": image[:, :, 4:], "upper": image[:, :4], "lower": image[:, 4:]}

@@ -410,3 +410,8 @@ def test_a_constant_view_is_named(method):
         UserWarning, match=r"view 'flat' tells no two instances apart.* Hint: leave this view out"
     ):
         getattr(multiview, method)(2, random_state=0).fit({"x": X, "flat": np.ones((30, 2))})
+
+
+@pytest.mark.parametrize("method", multiview.__all__)
+def test_names_can_be_completed(method):
+    assert {"fit", "get_params"} <= set(dir(getattr(multiview, method)(2)))

@@ -73,6 +73,9 @@ class TestConsensusMap:
         agreeing, together = pair_counts(base)
         for g, mine in enumerate(cells):
             assert set(labels[mine]) == {found.cluster[g]}
+            for j, codes in enumerate(read(base).codes[mine].T):
+                counts = np.bincount(codes[codes >= 0])
+                assert found.base_labels[g, j] == (counts.argmax() if counts.any() else -1)
             for h, others in enumerate(cells):
                 pairs = [(i, j) for i in mine for j in others if i != j]
                 seen = sum(together[pair] for pair in pairs)

@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from consilience import BCE, PCE, Fusion, Partitions, fuse, fuse_views, plotting
@@ -39,7 +42,9 @@ from consilience.plotting import (
     plot_convergence,
     plot_count,
     plot_delta_area,
+    plot_dendrogram,
     plot_embedding,
+    plot_flow,
     plot_membership,
     plot_missing,
     plot_pac,
@@ -121,6 +126,8 @@ def everything(fusion, resampled):
         "plot_count": lambda ax=None: plot_count(count, ax=ax),
         "plot_tracking": lambda ax=None: plot_tracking([fusion, fusion], ax=ax),
         "plot_embedding": lambda ax=None: plot_embedding(fusion, ax=ax),
+        "plot_dendrogram": lambda ax=None: plot_dendrogram(fusion, ax=ax),
+        "plot_flow": lambda ax=None: plot_flow(fusion, ["base 0", "base 3"], ax=ax),
         "plot_convergence": lambda ax=None: plot_convergence(model, ax=ax),
         "plot_views": lambda ax=None: plot_views(fused_views(), ax=ax),
     }
@@ -132,7 +139,7 @@ class TestEveryPicture:
 
     def test_draws_into_the_axis_that_is_given_and_opens_no_figure(self, fusion, resampled):
         figure, grid = plt.subplots(4, 4, figsize=(16, 16), layout="constrained")
-        pairs = zip(everything(fusion, resampled).items(), grid.flat, strict=False)
+        pairs = zip(everything(fusion, resampled).items(), grid.flat, strict=True)
         for (name, draw), ax in pairs:
             assert draw(ax) is ax, name
         assert plt.get_fignums() == [figure.number]
@@ -210,6 +217,23 @@ class TestHeatMaps:
         ax = plot_consensus(of_labels([0, 0, 1, 1], base))
         assert ax.images[0].get_array().mask.sum() == 2
         assert "never seen together" in ax.images[0].colorbar.ax.get_ylabel()
+
+    def test_consensus_with_what_the_bases_said(self, fusion):
+        ax = plot_consensus(fusion, max_cells=400, bases=["base 4", "base 1"])
+        bars = ax.child_axes[1]
+        assert texts(bars.get_yticklabels()) == ["base 4", "base 1"]
+        order = np.lexsort([-fusion.diagnostics.item_consensus, fusion.labels])
+        order = order[fusion.labels[order] >= 0]
+        shown = np.array(bars.images[0].get_array())
+        for line, j in zip(shown, (4, 1), strict=True):
+            codes = fusion.partitions.codes[:, j]
+            for color, code in zip(line, codes[order], strict=True):
+                members = fusion.labels[(codes == code) & (fusion.labels >= 0)]
+                most = cluster_colors(12)[np.bincount(members).argmax()]
+                assert to_hex(color).upper() == (most if code >= 0 else "#FFFFFF")
+        assert len(plot_consensus(fusion, bases=True).child_axes[1].get_yticklabels()) == 6
+        with pytest.raises(ValueError, match=r"no base clustering 'base4'.*Hint: did you mean 'base 4'"):
+            plot_consensus(fusion, bases=["base4"])
 
     def test_membership(self, fusion):
         ax = plot_membership(fusion, max_cells=50)
@@ -401,7 +425,105 @@ class TestTracking:
                 plot_tracking(given)
 
 
+class TestFlow:
+    def test_ribbons_and_blocks_are_counts(self, fusion):
+        ax = plot_flow(fusion, ["base 2", "base 0"])
+        codes = fusion.partitions.codes[:, [2, 0]]
+        columns = [*np.where(codes < 0, codes.max(axis=0) + 1, codes).T]
+        columns.append(np.where(fusion.labels < 0, 12, fusion.labels))
+        flows = [cluster_flow(a, b) for a, b in pairwise(columns)]
+        paths = [path.vertices[:-1] for path in ax.collections[0].get_paths()]
+        widths = [np.ptp(points[points[:, 0] == points[:, 0].min(), 1]) for points in paths]
+        assert_allclose(sorted(widths), sorted(np.concatenate([flow[flow > 0] for flow in flows])))
+        heights = [bar.get_height() for bar in ax.patches]
+        assert_array_equal(heights, np.concatenate([np.bincount(column) for column in columns]))
+        assert texts(ax.get_xticklabels()) == ["base 2", "base 0", "consensus"]
+
+    def test_who_was_not_seen_is_grey_and_below(self, fusion):
+        ax = plot_flow(fusion, "base 2")
+        n_missing = int((fusion.partitions.codes[:, 2] < 0).sum())
+        assert f"not seen ({n_missing})" in texts(ax.texts)
+        (grey,) = [b for b in ax.patches if to_hex(b.get_facecolor()) == "#b0b0b0" and b.get_x() < 0]
+        assert (grey.get_y(), grey.get_height()) == (300 - n_missing, n_missing)
+
+    def test_the_base_that_agrees_best_unless_one_is_named(self, fusion):
+        best = fusion.partitions.names[fusion.agreement.argmax()]
+        assert texts(plot_flow(fusion).get_xticklabels()) == [best, "consensus"]
+        with pytest.raises(ValueError, match=r"no base clustering 'base9'.*Hint: did you mean 'base"):
+            plot_flow(fusion, "base9")
+        with pytest.raises(ValueError, match=r"no base clustering\..*Hint: bases="):
+            plot_flow(fusion, [])
+
+    def test_two_months(self):
+        march = {"ann": 0, "bob": 0, "cleo": 0, "dan": 1, "eve": 1}
+        april = {"bob": 0, "cleo": 0, "dan": 1, "eve": 0, "fay": 1, "gus": 1}
+        first, second = (fuse({"a": t, "b": t}, 2, random_state=0) for t in (march, april))
+        second = second.like(first).rename({0: "old", 1: "young"})
+        ax = plot_flow(second, earlier=first)
+        assert texts(ax.texts) == ["0 (3)", "1 (2)", "new (2)", "old (3)", "young (3)", "gone (1)"]
+        blue, orange = (color.lower() for color in cluster_colors(2))
+        colors = [to_hex(bar.get_facecolor()) for bar in ax.patches]
+        assert colors == [blue, orange, "#b0b0b0"] * 2
+        # Numbers mean nothing across results that were not made alike: colours follow who is shared.
+        now = fuse({"a": april}, 2, random_state=0)
+        of = dict(zip(now.index.tolist(), now.labels.tolist(), strict=True))
+        unlike = plot_flow(
+            now, earlier={"bob": of["dan"], "cleo": of["dan"], "dan": of["bob"], "fay": of["bob"]}
+        )
+        assert [to_hex(bar.get_facecolor()) for bar in unlike.patches][:2] == [orange, blue]
+        with pytest.raises(ValueError, match=r"base clusterings or an earlier result.*Hint"):
+            plot_flow(second, "a", earlier=first)
+
+
+class TestDendrogram:
+    def test_is_average_linkage_of_coassociation(self):
+        # Places on a ruler of which no two pairs are equally far apart; each base clustering cuts it once.
+        places = np.array([0, 1, 4, 9, 15, 22, 32, 34])
+        base = (places[:, None] > np.arange(34)).astype(int)
+        fusion = of_labels([2, 2, 1, 1, 1, 0, 0, 0], base)
+        lines = plot_dendrogram(fusion).collections[0].get_segments()
+        coassociation = (base[:, None] == base).mean(axis=2)
+        expected = linkage(squareform(1 - coassociation), "average")[:, 2]
+        assert_allclose(sorted(1 - line[1, 1] for line in lines), expected, atol=1e-12)
+        colors = [to_hex(c).upper() for c in plot_dendrogram(fusion).collections[0].get_colors()]
+        assert set(colors) <= {*cluster_colors(3), "#B0B0B0"}
+        assert colors[-1] == "#B0B0B0"  # the last merge joins different clusters
+
+    def test_branches_rest_on_their_parts(self, fusion):
+        ax = plot_dendrogram(fusion, max_leaves=30)
+        lines = ax.collections[0].get_segments()
+        assert len(lines) == 29
+        tops = {((line[1, 0] + line[2, 0]) / 2, line[1, 1]) for line in lines}
+        for line in lines:
+            for x, y in line[[0, 3]]:
+                assert y == 1.0 or (x, y) in tops
+        assert ax.child_axes[0].get_xlabel().startswith("297 instances in 30 leaves")
+
+    def test_pairs_never_seen_together(self):
+        ax = plot_dendrogram(of_labels([0, 0, 1, 1], [[0, -1], [-1, 0], [1, 1], [1, 1]]))
+        assert len(ax.collections[0].get_segments()) == 3
+
+
 class TestEmbedding:
+    def test_coloured_by_confidence_the_doubtful_on_top(self, fusion):
+        points = np.random.default_rng(0).normal(size=(300, 2))
+        dots = plot_embedding(fusion, points, color="confidence").collections[0]
+        shown = dots.get_array().filled()
+        assert_array_equal(shown, np.sort(fusion.confidence)[::-1])
+        sure = {tuple(point): value for point, value in zip(points, fusion.confidence, strict=True)}
+        assert_array_equal([sure[tuple(point)] for point in dots.get_offsets().data], shown)
+        own = plot_embedding(fusion, color="confidence").collections[0]  # of those that were seen
+        assert_array_equal(own.get_array().filled(), np.sort(fusion.confidence[fusion.labels >= 0])[::-1])
+
+    def test_confidence_of_a_model(self):
+        model = PCE(n_clusters=2, random_state=0).fit([[0, 0], [0, 0], [1, 1], [1, -1]] * 5)
+        shown = plot_embedding(model, color="confidence").collections[0].get_array().filled()
+        assert_array_equal(shown, np.sort(model.confidence_)[::-1])
+        with pytest.raises(ValueError, match=r"KMeans has no confidence_.*Hint"):
+            plot_embedding(KMeans(2, n_init=1).fit(np.eye(4)), np.eye(4), color="confidence")
+        with pytest.raises(ValueError, match="'color'"):
+            plot_embedding(model, color="red")
+
     def test_given_coordinates_and_colours(self, fusion):
         points = np.random.default_rng(0).normal(size=(300, 2))
         drawn = plot_embedding(fusion, points).collections[0]
@@ -527,6 +649,11 @@ class TestHardCases:
             plot_tracking([small, small], ax=grid[2, 1])
             plot_embedding(small, np.zeros((len(labels), 3)), ax=grid[2, 2])
             figure.canvas.draw()
+            figure, grid = plt.subplots(1, 3)
+            plot_dendrogram(small, ax=grid[0])
+            plot_flow(small, small.partitions.names, ax=grid[1])
+            plot_consensus(small, bases=True, ax=grid[2])
+            figure.canvas.draw()
 
     def test_many_clusters_and_bases(self):
         truth, base = planted(300, 62, 47, noise=0.2, missing=0.3, seed=0)
@@ -540,6 +667,10 @@ class TestHardCases:
         assert np.diff(strip.get_yticks()).min() >= 0.035 * 200
         plot_base_agreement(large, ax=grid[1, 1])
         figure.canvas.draw()
+        bars = plot_consensus(large, bases=True).child_axes[1]
+        assert len(bars.images[0].get_array()) == 62
+        assert len(bars.get_yticklabels()) < 20
+        plot_dendrogram(large).figure.canvas.draw()
 
     def test_a_million_instances_take_no_table_of_pairs(self):
         truth, base = planted(1_000_000, 3, 4, noise=0.2, missing=0.3, seed=0)
@@ -550,6 +681,8 @@ class TestHardCases:
         assert sum(bar.get_height() for bar in plot_confidence(large).patches) == 1_000_000
         plot_missing(large)
         plot_cdf(large)
+        assert len(plot_dendrogram(large).collections[0].get_segments()) == 59
+        plot_flow(large)
         points = plot_embedding(large, np.column_stack([truth, truth])).collections[0].get_offsets()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -562,12 +695,13 @@ class TestGallery:
 
     def test_shows_every_picture_and_they_are_small(self):
         pictures = sorted((ROOT / "docs" / "gallery").glob("*.png"))
-        assert {f"plot_{path.stem}" for path in pictures} == {*plotting.__all__} - {"cluster_colors"}
+        drawn = {path: f"plot_{path.stem.partition('-')[0]}" for path in pictures}  # and after a dash: how
+        assert {*drawn.values()} == {*plotting.__all__} - {"cluster_colors"}
         assert max(path.stat().st_size for path in pictures) < 100_000
-        for path in pictures:
+        for path, function in drawn.items():
             assert f"(gallery/{path.name})" in self.page
-            assert f"plot_{path.stem}(" in self.page
-            assert f"gallery/{path.name}" in getattr(plotting, f"plot_{path.stem}").__doc__
+            assert f"{function}(" in self.page
+            assert f"gallery/{path.name}" in getattr(plotting, function).__doc__
 
     def test_its_code_runs(self, monkeypatch):
         few = dataclasses.replace(load_digits(), X=load_digits().X[:200])
@@ -575,18 +709,29 @@ class TestGallery:
         scope = {}
         for block in re.findall(r"```python\n(.*?)```", self.page, flags=re.DOTALL):
             exec(compile(block, "gallery.md", "exec"), scope)
-        assert len(plt.get_fignums()) == len(plotting.__all__) - 1
+        assert len(plt.get_fignums()) == len(list((ROOT / "docs" / "gallery").glob("*.png")))
 
     def test_the_example_writes_them(self, tmp_path, capsys):
         main = runpy.run_path(str(ROOT / "examples" / "gallery.py"))["main"]
         main(tmp_path, load_digits().X[:200], range(6, 8))
-        written = {path.stem for path in tmp_path.glob("*.png")}
-        assert {f"plot_{name}" for name in written} == {*plotting.__all__} - {"cluster_colors"}
+        written = {path.name for path in tmp_path.glob("*.png")}
+        assert written == {path.name for path in (ROOT / "docs" / "gallery").glob("*.png")}
         assert "kB" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    "function", ["consensus", "membership", "confidence", "bases", "base_agreement", "missing", "views"]
+    "function",
+    [
+        "consensus",
+        "membership",
+        "confidence",
+        "bases",
+        "base_agreement",
+        "missing",
+        "views",
+        "dendrogram",
+        "flow",
+    ],
 )
 def test_something_else_than_a_result_is_refused_with_a_hint(function):
     with pytest.raises(TypeError, match=r"got list\. Hint"):

@@ -1,6 +1,7 @@
 """Low-rank representations of rows by each other, and the affinity that they are read as."""
 
 import numpy as np
+import scipy.linalg
 
 # Singular values below this share of the largest are noise.
 _RANK = 1e-4
@@ -21,7 +22,7 @@ def angular_affinity(representation: np.ndarray, *, symmetric: bool = False) -> 
         values, u = np.linalg.eigh(representation)
         s = np.abs(values)
     else:
-        u, s, _ = np.linalg.svd(representation)
+        u, s = _left_singular(representation)
     kept = s > _RANK * s.max()
     u = u[:, kept] * np.sqrt(s[kept])
     norms = np.linalg.norm(u, axis=1)
@@ -29,6 +30,15 @@ def angular_affinity(representation: np.ndarray, *, symmetric: bool = False) -> 
     affinity = (u @ u.T) ** _POWER
     np.fill_diagonal(affinity, 1.0)
     return affinity
+
+
+def _left_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        u, s, _ = np.linalg.svd(matrix)
+    except np.linalg.LinAlgError:
+        # Divide and conquer gives up on some harmless matrices of low rank; QR does not.
+        u, s, _ = scipy.linalg.svd(matrix, lapack_driver="gesvd")
+    return u, s
 
 
 def shrink_singular_values(matrix: np.ndarray, threshold: float) -> np.ndarray:

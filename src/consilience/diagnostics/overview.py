@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class ConsensusMap(Tabulated):
     coassociation: np.ndarray  # (cells, cells), NaN where no base saw a pair of them
     cluster: np.ndarray  # consensus cluster of each cell, in increasing order
     size: np.ndarray  # instances of each cell
+    base_labels: np.ndarray  # (cells, bases), the most frequent label of the cell as a code; -1 for none
 
     def __repr__(self) -> str:
         return f"ConsensusMap({len(self.size)} cells of {self.size.min()} to {self.size.max()} instances)"
@@ -126,8 +128,8 @@ def consensus_map(
     Returns
     -------
     map : ConsensusMap
-        ``coassociation``, and ``cluster`` and ``size`` of each cell. That of a cell of one instance with
-        itself is 1.
+        ``coassociation``, and ``cluster``, ``size`` and ``base_labels`` of each cell. The co-association of a
+        cell of one instance with itself is 1.
 
     Examples
     --------
@@ -156,7 +158,8 @@ def consensus_map(
     pairs[diagonal] -= itself
     found = np.divide(agreeing, pairs, out=np.full_like(pairs, np.nan), where=pairs > 0)
     found[alone, alone] = 1.0
-    return ConsensusMap(found, cells.cluster, cells.size)
+    labels_of = [_most_frequent(t[:, a:b].toarray()) for a, b in pairwise(partitions.offsets)]
+    return ConsensusMap(found, cells.cluster, cells.size, np.column_stack(labels_of))
 
 
 def membership(
@@ -394,6 +397,11 @@ def _shares(codes: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarra
         together += both
         agreeing += both & (a == b)
     return np.divide(agreeing, together, out=np.full_like(agreeing, np.nan), where=together > 0)
+
+
+def _most_frequent(counts: np.ndarray) -> np.ndarray:
+    """In every row the column of the largest count, -1 where all are zero."""
+    return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
 
 def _members(rows: JointRows) -> sp.csr_array:

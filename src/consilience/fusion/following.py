@@ -178,7 +178,7 @@ def follow(labels: np.ndarray, partitions: Partitions, earlier: Earlier) -> tupl
     Pairs of clusters are matched so that as many instances as possible keep their number; a pair that shares
     nobody is no match. Clusters without a match get numbers that were never used.
     """
-    before = _aligned(earlier, partitions)
+    before = aligned(earlier, partitions)
     n_gone = int((earlier.labels >= 0).sum()) - int((before >= 0).sum())
     placed = labels >= 0
     old, new = np.unique(earlier.labels[earlier.labels >= 0]), np.unique(labels[placed])
@@ -196,7 +196,7 @@ def follow(labels: np.ndarray, partitions: Partitions, earlier: Earlier) -> tupl
     )
 
 
-def _aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
+def aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
     """The earlier label of every instance of the new table, -1 where it was not there."""
     if partitions.index is None and earlier.ids is None:
         if len(earlier.labels) != partitions.n_rows:

@@ -212,6 +212,8 @@ class ViewMethod(Clusterer):
     def _sweeping(self) -> dict[str, Any]:
         """What every iterative solver takes: when to stop, and whom to tell of a sweep."""
         given = self.get_params(deep=False)
+        if "verbose" not in given:  # scikit-learn's dir() asks for every property, also where there is none
+            raise AttributeError(f"{type(self).__name__} does not iterate.")
         progress = self._progress if given["verbose"] else None
         return {"max_iter": given["max_iter"], "tol": given["tol"], "progress": progress}
 

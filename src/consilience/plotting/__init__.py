@@ -10,8 +10,9 @@ number of the cluster stands beside it.
 
 from consilience.plotting._style import cluster_colors
 from consilience.plotting.bases import plot_base_agreement, plot_bases, plot_missing, plot_views
-from consilience.plotting.consensus import plot_consensus, plot_membership
+from consilience.plotting.consensus import plot_consensus, plot_dendrogram, plot_membership
 from consilience.plotting.convergence import plot_convergence
+from consilience.plotting.flow import plot_flow
 from consilience.plotting.instances import plot_confidence, plot_embedding
 from consilience.plotting.n_clusters import plot_cdf, plot_count, plot_delta_area, plot_pac
 from consilience.plotting.tracking import plot_tracking
@@ -26,7 +27,9 @@ __all__ = [
     "plot_convergence",
     "plot_count",
     "plot_delta_area",
+    "plot_dendrogram",
     "plot_embedding",
+    "plot_flow",
     "plot_membership",
     "plot_missing",
     "plot_pac",

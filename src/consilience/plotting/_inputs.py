@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from consilience._errors import InputTypeError
+import numpy as np
+
+from consilience._errors import InputError, InputTypeError
+from consilience._values import did_you_mean
+from consilience.diagnostics.counts import label_counts
 from consilience.fusion import Fusion
 from consilience.partitions import Partitions
 
@@ -28,3 +34,27 @@ def partitions_of(result: Fusion | Partitions) -> Partitions:
             f"a Fusion or Partitions is needed, got {type(result).__name__}.", hint="Partitions.of(labels)."
         )
     return result.partitions if isinstance(result, Fusion) else result
+
+
+def chosen_bases(partitions: Partitions, bases: bool | str | Sequence[str], function: str) -> list[int]:
+    """Numbers of the base clusterings that were named; True is all of them."""
+    if isinstance(bases, bool):
+        return list(range(len(partitions.names))) if bases else []
+    wanted = [bases] if isinstance(bases, str) else list(bases)
+    for name in wanted:
+        if name not in partitions.names:
+            raise InputError(
+                f"{function}: there is no base clustering {name!r}.",
+                hint=did_you_mean(str(name), partitions.names),
+            )
+    return [partitions.names.index(name) for name in wanted]
+
+
+def base_cluster_colors(fusion: Fusion) -> list[np.ndarray]:
+    """For every base clustering and label of it: the cluster that most of its members are in.
+
+    Base clusters have no colours of their own: in that of their cluster one sees where they agree.
+    """
+    offsets = fusion.partitions.offsets
+    most = label_counts(fusion.rows, offsets).argmax(axis=1)
+    return [most[a:b] for a, b in pairwise(offsets)]

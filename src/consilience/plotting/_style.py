@@ -67,7 +67,7 @@ def legend(ax: Axes, entries: list[tuple[str, str]], title: str | None) -> None:
     patch = optional_import("matplotlib.patches", **NEEDED).Patch
     shown = entries if len(entries) <= _MOST_IN_LEGEND else entries[: _MOST_IN_LEGEND - 1]
     handles = [patch(facecolor=color) for _, color in shown]
-    names = [_text(name) for name, _ in shown]
+    names = [shown_name(name) for name, _ in shown]
     if len(shown) < len(entries):
         handles.append(patch(facecolor="none"))
         names.append(f"and {len(entries) - len(shown)} more")
@@ -91,7 +91,7 @@ def name_ticks(ax: Axes, axis: str, names: Sequence[str], *, most: int = _MOST_T
     places = range(0, len(names), -(-len(names) // most))
     size = "medium" if len(names) <= 25 else "x-small"
     set_ticks = ax.set_xticks if axis == "x" else ax.set_yticks
-    set_ticks(places, [_text(names[place]) for place in places], size=size)
+    set_ticks(places, [shown_name(names[place]) for place in places], size=size)
 
 
 def count_ticks(axis: Any, **options: Any) -> None:
@@ -102,7 +102,7 @@ def count_ticks(axis: Any, **options: Any) -> None:
     )
 
 
-def _text(name: str) -> str:
+def shown_name(name: str) -> str:
     """A name from the user's data as matplotlib shows it: one line, no mathematics, not too long."""
     line = "".join(letter if letter.isprintable() else " " for letter in str(name))
     if len(line) > _LONGEST_NAME:
@@ -130,6 +130,12 @@ def readable_on(color: str) -> str:
 def heat_colors() -> Any:
     """The colours of heat maps: pale to dark blue, and beige where there is no number."""
     return optional_import("matplotlib", **NEEDED).colormaps["Blues"].with_extremes(bad=_UNKNOWN)
+
+
+def confidence_colors() -> Any:
+    """From doubtful to sure: dark orange over pale to blue, told apart by colour-blind readers."""
+    colors = optional_import("matplotlib.colors", **NEEDED)
+    return colors.LinearSegmentedColormap.from_list("confidence", ["#B3480A", "#F2B77C", "#C9D9E8", INK])
 
 
 def height_of(m: int) -> float:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from consilience._errors import InputError
-from consilience._sklearn import Interval, check_parameter, random_source
+from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.fusion import Fusion
 from consilience.plotting._inputs import require_fusion
 from consilience.plotting._style import (
     UNASSIGNED,
     axis_or_new,
     cluster_colors,
+    color_scale,
+    confidence_colors,
     count_ticks,
     legend,
     readable_on,
@@ -81,13 +83,15 @@ def plot_embedding(
     result: Any,
     coordinates: ArrayLike | None = None,
     *,
+    color: Literal["cluster", "confidence"] = "cluster",
     max_points: int = 20_000,
     random_state: Any = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """The instances as points in the plane, coloured by cluster.
+    """The instances as points in the plane, coloured by cluster or by confidence.
 
     .. image:: /gallery/embedding.png
+    .. image:: /gallery/embedding-confidence.png
 
     Parameters
     ----------
@@ -96,6 +100,9 @@ def plot_embedding(
     coordinates : array-like of shape (n_instances, n_columns), optional
         Where the instances are, such as their features. More than two columns are turned into their first two
         principal components.
+    color : {"cluster", "confidence"}, default="cluster"
+        What the colours mean. The least confident are drawn last: they are what such a picture is looked at
+        for. Numbers are those of the clusters either way.
     max_points : int, default=20_000
         Of more instances than this a sample is drawn.
     random_state : int, RandomState or None, default=0
@@ -117,7 +124,8 @@ def plot_embedding(
     20
     """
     check_parameter("max_points", max_points, Interval(Integral, 1, None, closed="left"), "plot_embedding")
-    labels, points = _placed(result, coordinates)
+    check_parameter("color", color, StrOptions({"cluster", "confidence"}), "plot_embedding")
+    labels, points, kept = _placed(result, coordinates)
     points, axes_names = _plane(points)
     n = len(labels)
     ax = axis_or_new(ax, (5.6, 4.6))
@@ -128,7 +136,15 @@ def plot_embedding(
     k = int(labels.max()) + 1
     palette = np.array([*cluster_colors(k), UNASSIGNED])
     size = float(np.clip(20_000 / len(shown), 4, 40))
-    ax.scatter(points[shown, 0], points[shown, 1], s=size, c=palette[labels[shown]], linewidths=0, alpha=0.8)
+    drawn: dict[str, Any] = {"s": size, "linewidths": 0, "alpha": 0.8}
+    if color == "confidence":
+        confidence = _confidence(result)[kept]
+        shown = shown[np.argsort(-confidence[shown], kind="stable")]
+        scale: dict[str, Any] = {"vmin": 0, "vmax": 1, "cmap": confidence_colors()}
+        dots = ax.scatter(points[shown, 0], points[shown, 1], c=confidence[shown], **drawn, **scale)
+        color_scale(ax, dots, "confidence")
+    else:
+        ax.scatter(points[shown, 0], points[shown, 1], c=palette[labels[shown]], **drawn)
     for c in range(k):
         if (labels == c).any():
             x, y = np.median(points[labels == c], axis=0)
@@ -139,14 +155,15 @@ def plot_embedding(
     return tidy(ax)
 
 
-def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and points of the instances that have a place."""
+def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Labels and points of the instances that have a place, and which instances these are."""
     model = result.model if isinstance(result, Fusion) else result
     if not isinstance(result, Fusion) and not hasattr(result, "labels_"):
         raise InputError(
             f"{type(result).__name__} has no labels_.", hint="fit it first, or pass what fuse returned."
         )
     labels = np.asarray(result.labels if isinstance(result, Fusion) else result.labels_)
+    kept: Any = slice(None)
     if coordinates is None:
         if not hasattr(model, "embedding_"):
             raise InputError(
@@ -158,7 +175,8 @@ def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.
             )
         points = np.asarray(model.embedding_, dtype=float)
         if isinstance(result, Fusion) and len(points) < len(labels):
-            labels = labels[result.partitions.seen]  # a model is fitted on the instances that were seen
+            kept = result.partitions.seen
+            labels = labels[kept]  # a model is fitted on the instances that were seen
     else:
         points = np.asarray(coordinates, dtype=float)
     if points.ndim != 2 or not points.size or len(points) != len(labels) or not np.isfinite(points).all():
@@ -167,7 +185,18 @@ def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.
             "needs finite numbers.",
             hint="pass a row per instance, in the order of the labels.",
         )
-    return labels, points
+    return labels, points, kept
+
+
+def _confidence(result: Any) -> np.ndarray:
+    if isinstance(result, Fusion):
+        return result.confidence
+    if not hasattr(result, "confidence_"):
+        raise InputError(
+            f"{type(result).__name__} has no confidence_.",
+            hint='color="cluster", or pass what fuse returned.',
+        )
+    return np.asarray(result.confidence_)
 
 
 def _plane(points: np.ndarray) -> tuple[np.ndarray, tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -72,19 +72,8 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
     flows = [cluster_flow(a, b) for a, b in pairwise(labels)]
     sizes = [flows[0].sum(axis=1), *(flow.sum(axis=0) for flow in flows)]
     colors = _carried_colors(flows, [fusion.n_numbers for fusion in fusions])
-    orders = _untangled(flows)
-    bottoms = [_stacked(size, order) for size, order in zip(sizes, orders, strict=True)]
-    _draw_ribbons(ax, flows, bottoms, orders, colors)
+    bottoms = draw_flows(ax, flows, _untangled(flows), colors)
     for x, (size, bottom, color) in enumerate(zip(sizes, bottoms, colors, strict=True)):
-        ax.bar(
-            np.full(len(size), x),
-            size.astype(float),
-            0.16,
-            bottom,
-            color=color,
-            edgecolor="white",
-            linewidth=0.6,
-        )
         for c, fusion_size in enumerate(size[: fusions[x].n_numbers]):
             if fusion_size > 0.02 * len(labels[0]):
                 ax.text(
@@ -102,6 +91,19 @@ def plot_tracking(results: Sequence[Fusion] | Mapping[str, Fusion], *, ax: Axes 
     ax.set_ylabel("instances")
     count_ticks(ax.yaxis)
     return tidy(ax)
+
+
+def draw_flows(
+    ax: Axes, flows: list[np.ndarray], orders: list[np.ndarray], colors: list[list[str]]
+) -> list[np.ndarray]:
+    """Columns of blocks in these orders, ribbons between them; returns where each block begins."""
+    sizes = [flows[0].sum(axis=1), *(flow.sum(axis=0) for flow in flows)]
+    bottoms = [_stacked(size, order) for size, order in zip(sizes, orders, strict=True)]
+    _draw_ribbons(ax, flows, bottoms, orders, colors)
+    for x, (size, bottom, color) in enumerate(zip(sizes, bottoms, colors, strict=True)):
+        block: dict[str, Any] = {"color": color[: len(size)], "edgecolor": "white", "linewidth": 0.6}
+        ax.bar(np.full(len(size), x), size.astype(float), 0.16, bottom, **block)
+    return bottoms
 
 
 def _carried_colors(flows: list[np.ndarray], ks: list[int]) -> list[list[str]]:
