@@ -74,7 +74,7 @@ def test_twins_and_those_alike(fusion):
 
 def test_text_starts_with_a_sentence_and_json_is_plain(fusion):
     found = fusion.explain("p0")
-    assert str(found).startswith(f"'p0' is in cluster {found.label} (confidence {found.confidence:.2f})")
+    assert str(found).startswith(f"'p0' is in cluster {found.label}, confidence {found.confidence:.2f}")
     assert json.loads(json.dumps(found.as_dict()))["id"] == "p0"
 
 

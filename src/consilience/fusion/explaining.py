@@ -94,7 +94,8 @@ class Explanation(Tabulated):
     cluster_names: tuple[str, ...] | None = None
 
     def _cluster(self, number: int) -> str:
-        return f"{number}" if self.cluster_names is None else f"{number} ({self.cluster_names[number]})"
+        name = str(number) if self.cluster_names is None else self.cluster_names[number]
+        return name if name == str(number) else f"{number} ({name})"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ class Explanation(Tabulated):
         for said in seen:
             if said.source not in pro:
                 against.setdefault(int(np.argmax(said.shares)), []).append(said.source)
-        first = f"{self.id!r} is in cluster {self._cluster(self.label)} (confidence {self.confidence:.2f})"
+        first = f"{self.id!r} is in cluster {self._cluster(self.label)}, confidence {self.confidence:.2f}"
         reasons = [f"{_named(pro)} for it"] if pro else []
         reasons += [f"{_named(sources)} for {self._cluster(c)}" for c, sources in sorted(against.items())]
         lines = [f"{first}: {', '.join(reasons)}." if reasons else f"{first}."]
@@ -144,11 +145,12 @@ class Explanation(Tabulated):
                 lines.append(f"{said.source:{width}s}  {_text(said.label):{said_width}s}{cells}")
             lines.append(f"{'mean':{width}s}  {'':{said_width}s}{_percents(self.support, shown, wide)}")
         if self.alike:
-            lines += ["", "most like it                 cluster  labels in common"]
+            wide_where = max(7, *(len(self._cluster(alike.label)) for alike in self.alike))
+            lines += ["", f"{'most like it':28s} {'cluster':>{wide_where}s}  labels in common"]
             for alike in self.alike:
                 more = f" and {alike.n_instances - 1} more" if alike.n_instances > 1 else ""
                 who, where = f"{alike.id}{more}", self._cluster(alike.label)
-                lines.append(f"{who:28s} {where:>7s}  {alike.n_agreeing} of {alike.n_both}")
+                lines.append(f"{who:28s} {where:>{wide_where}s}  {alike.n_agreeing} of {alike.n_both}")
         return "\n".join(lines)
 
     __repr__ = __str__
