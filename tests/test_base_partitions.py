@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from consilience import DAL, PCE
 from consilience.generate import BasePartitions, base_partitions
+from tests.planted import planted
 
 KINDS = [
     {},
@@ -138,6 +139,22 @@ def test_a_search_over_a_pipeline_runs(blobs):
     search.fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+
+
+def test_a_search_over_labels_runs():
+    truth, base = planted(150, 6, 3, noise=0.2, missing=0.2, seed=0)
+    names = np.array(["x", "y", "z", None], dtype=object)
+    frame = pd.DataFrame({f"base {j}": names[column] for j, column in enumerate(base.T)})
+    search = GridSearchCV(DAL(3), {"theta": [0.4, 2.0]}, cv=3).fit(frame)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert adjusted_rand_score(truth, search.predict(frame)) > 0.8
+    assert search.score(frame) == search.best_estimator_.score(frame)
+
+
+def test_labels_that_were_not_fitted_are_missing_to_a_score():
+    model = DAL(2).fit([["a", "x"], ["a", "x"], ["b", "y"]])
+    with pytest.warns(UserWarning, match="1 label of the new instances did not occur"):
+        assert model.score([["a", "x"], ["b", "new"]]) == 1.0
 
 
 def test_what_is_wrong_is_named(blobs):

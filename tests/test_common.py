@@ -177,6 +177,11 @@ class TestLabelMethod:
         assert_array_equal(model.predict(base), model.labels_)
         assert model.score(base) == ensemble_agreement(model.labels_, base)
         assert model.score(base[:40]) == ensemble_agreement(model.labels_[:40], base[:40])
+        if hasattr(model, "transform"):
+            assert_allclose(model.transform(base), model.embedding_, atol=1e-7)
+            assert_allclose(model.transform(base[:1]), model.embedding_[:1], atol=1e-7)
+            frame = model.set_output(transform="pandas").transform(base)
+            assert list(frame.columns) == [f"{name.lower()}{j}" for j in range(model.embedding_.shape[1])]
 
     def test_kinds_of_number_change_nothing(self, name, settings, clear):
         _, base = clear

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -249,6 +249,22 @@ class TestPredict:
         _, new, _ = clear_views(seed=0, missing=0.0)
         for given in ([new[0], None], {"view1": new[1]}, [np.full_like(new[0], np.nan), new[1]]):
             assert_array_equal(self.model.predict(given), self.model.labels_)
+
+    def test_places_in_the_embedding(self, name, settings):
+        if not hasattr(self.model, "transform"):
+            pytest.skip("the method has no place for new instances")
+        places = self.model.transform(self.views, mask=self.observed)
+        both = self.observed.all(axis=1)
+        imputed = "places of absent rows change those of their neighbours" * (
+            settings.get("imputation") == "knn"
+        )
+        if not imputed:
+            assert_allclose(places[both], self.model.embedding_[both], atol=1e-3 * np.abs(places).max())
+        assert_allclose(self.model.transform(with_nan(self.views, self.observed)), places)
+        again = build(name, settings)
+        assert_allclose(again.fit_transform(self.views, mask=self.observed), places)
+        frame = again.set_output(transform="pandas").transform(self.views)
+        assert list(frame.columns) == [f"{name.lower()}{j}" for j in range(places.shape[1])]
 
     def test_rows_are_predicted_alone_as_together(self, name, settings):
         together = self.model.predict(self.views, mask=self.observed)

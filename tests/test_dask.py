@@ -140,6 +140,8 @@ def test_linear_methods_give_the_labels_of_the_estimator_in_memory(method):
     assert_array_equal(np.asarray(model.labels_), reference.labels_)
     assert_allclose(np.asarray(model.confidence_), reference.confidence_)
     assert_array_equal(model.predict(table), reference.predict(table))
+    if hasattr(reference, "transform"):
+        assert_allclose(model.transform(table), reference.transform(table), atol=1e-9)
     assert model.get_params().keys() - {"checkpoint"} == {*reference.get_params(), "max_distinct"}
     again = clone(model.set_params(max_distinct=7))
     assert type(again) is type(model)
@@ -623,6 +625,7 @@ def test_apmc_on_blocks_equals_apmc_in_memory(n_views, options):
     assert_allclose(model.eigenvalues_, reference.eigenvalues_, atol=1e-9)
     assert model.n_components_ == reference.n_components_
     assert_array_equal(model.predict(views), reference.predict(views))
+    assert_allclose(model.transform(views), np.asarray(model.embedding_), atol=1e-9)
 
 
 def test_a_block_of_views_may_be_empty():

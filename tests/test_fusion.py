@@ -135,6 +135,16 @@ class TestFuse:
         given = fuse(base, 3, method=LabelsAsGiven(fusion.labels))
         assert_array_equal(given.predict(base), fusion.predict(base))
 
+    def test_instances_with_labels_that_were_fitted_are_in_their_cluster(self):
+        _, base = planted(300, 5, 3, noise=0.4, missing=0.4, seed=3)
+        fusion = fuse(base, 3, method="MCLA", random_state=0)
+        by_counts = posterior.predict_labels(fusion.evidence, fusion.partitions.codes)
+        assert (by_counts != fusion.labels).any()
+        assert_array_equal(fusion.predict(base), fusion.labels)
+        # Where linked instances with equal labels are apart, most of them decide.
+        linked = fuse([[0, 0]] * 3 + [[1, 1]] * 3, 2, method="DAL", must_link=[(2, 3)])
+        assert set(linked.predict([[0, 0]])) <= set(linked.labels[:2])
+
     def test_new_instances_are_placed_with_what_is_sure_of_them(self, clear, fusion):
         _, base = clear
         placed = fusion.place(base)

@@ -96,6 +96,8 @@ class TestLong:
             from_long(OPINIONS)
         with pytest.raises(TypeError, match=r"lazy frame\. Hint: frame.collect"):
             from_long(pl.LazyFrame({"person": [1], "who": [1], "segment": [1]}))
+        with pytest.raises(ValueError, match=r"two columns have one name .*'who' 2 times.* Hint"):
+            from_long(long_frame().set_axis(["person", "who", "who"], axis=1))
         with pytest.raises(ValueError, match=r"no rows\. Hint"):
             from_long(long_frame([]))
         with pytest.raises(ValueError, match=r"'x' has the value 0.5 in row 1 \(id 'b'\)"):

@@ -17,6 +17,7 @@ from consilience._label_tables import (
     MISSING,
     Coded,
     LabelTable,
+    frame_of,
     plain,
     read_table,
     require_distinct,
@@ -48,7 +49,7 @@ def read_long(frame: Any, instance: str, source: str, label: str) -> LabelTable:
             f"labels in long format must be a frame, got {type(frame).__name__}.",
             hint="a pandas, polars or pyarrow frame with a row for each label that a source gave.",
         )
-    table = nw.from_native(frame, eager_only=True)
+    table = frame_of(frame, "two columns have one name")
     for name in (instance, source, label):
         if name not in table.columns:
             raise InputError(f"the frame has no column {name!r}.", did_you_mean(name, table.columns))
@@ -243,8 +244,9 @@ def _membership(name: str, given: Any, index: Any) -> _Membership:
 
 def _matrix(name: str, given: Any, index: Any) -> tuple[list[Any], np.ndarray, Any, Any]:
     """Names of the clusters, the memberships as floats, ids and the library of a frame where there are."""
+    clusters: list[Any]
     if nw.dependencies.is_into_dataframe(given):
-        frame = nw.from_native(given, eager_only=True)
+        frame = frame_of(given, f"two clusters of {name!r} have one name")
         ids = None
         if isinstance(index, str):
             if index not in frame.columns:

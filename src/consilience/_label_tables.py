@@ -101,13 +101,7 @@ def _is_list_of_series(labels: Any) -> bool:
 
 
 def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
-    try:
-        frame = nw.from_native(labels, eager_only=True)
-    except nw.exceptions.DuplicateError as error:
-        twice = " ".join(str(error).split())
-        raise InputError(
-            f"two base clusterings have one name ({twice}).", hint="give every column its own name."
-        ) from error
+    frame = frame_of(labels, "two base clusterings have one name")
     # Not by name: pandas also has columns named by numbers and tuples.
     columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
     index = None
@@ -123,6 +117,15 @@ def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
     names = [str(name) for name in columns]
     id_name = getattr(labels.index, "name", None) if id_column is None and index is not None else id_column
     return LabelTable(list(columns.values()), names, index, frame.implementation.value, True, id_name)
+
+
+def frame_of(given: Any, twice: str) -> nw.DataFrame[Any]:
+    """A frame of any library; `twice` says what it means where two columns have one name."""
+    try:
+        return nw.from_native(given, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        names = " ".join(str(error).split())
+        raise InputError(f"{twice} ({names}).", hint="give every column its own name.") from error
 
 
 def _pandas_ids(frame: Any) -> np.ndarray | None:

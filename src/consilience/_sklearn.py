@@ -16,6 +16,7 @@ from consilience._errors import InputError
 
 __all__ = [
     "Clusterer",
+    "Embedder",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
         def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
 
+    class Embedder:
+        """What a clusterer has whose `transform` gives the columns of `embedding_`."""
+
+        def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+
 else:
 
     class Clusterer(ClusterMixin, BaseEstimator):
@@ -54,6 +61,13 @@ else:
 
     class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """A transformer in scikit-learn's manner, whose columns are its name and a number."""
+
+    class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+        """What a clusterer has whose `transform` gives the columns of `embedding_`."""
+
+        @property
+        def _n_features_out(self) -> int:
+            return self.embedding_.shape[1]
 
 
 def check_parameter(

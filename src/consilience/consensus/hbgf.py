@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._methods import About
-from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus._bipartite import BipartiteMethod
+from consilience.consensus.base import MAX_BASE_CLUSTERS, Problem
 from consilience.consensus.partitioners import Balance, metis
 from consilience.core.canonical import Rows
 from consilience.core.cuts import bipartite_embedding, cut_embedding
@@ -22,6 +23,7 @@ class HBGFResult(NamedTuple):
 
     labels: np.ndarray  # per row
     embedding: np.ndarray  # per row, of length one
+    places: np.ndarray  # per cluster of all bases
     partitioner: str
 
 
@@ -46,18 +48,18 @@ def hbgf(
     Cost: an eigenproblem of the size of all base clusters, rows x bases x n_clusters, and k-means.
     """
     w = rows.weights
-    h = bipartite_embedding(rows, n_clusters)
+    h, places = bipartite_embedding(rows, n_clusters)
     labels, unit = cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)
     if balance == "free":
-        return HBGFResult(labels, unit, "spectral")
+        return HBGFResult(labels, unit, places, "spectral")
     b = sp.diags_array(w) @ indicator(rows.codes, rows.offsets)
     graph = sp.block_array([[None, b], [b.T, None]], format="csr")
     labels = metis(graph, np.concatenate([w, np.ones(b.shape[1])]), n_clusters, rng)[: len(w)]
-    return HBGFResult(fill_empty_clusters(labels, w, n_clusters), unit, "metis")
+    return HBGFResult(fill_empty_clusters(labels, w, n_clusters), unit, places, "metis")
 
 
 @parameters
-class HBGF(LabelMethod):
+class HBGF(BipartiteMethod):
     """Hybrid bipartite graph formulation: a cut through the graph of instances and base clusters.
 
     Instances are linked to the base clusters they are in, and the graph is cut into `n_clusters` parts, so
@@ -119,5 +121,5 @@ class HBGF(LabelMethod):
         return hbgf(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)
 
     def _learn(self, result: HBGFResult, problem: Problem) -> None:
-        self.embedding_ = problem.per_instance(result.embedding)
+        super()._learn(result, problem)
         self.partitioner_ = result.partitioner

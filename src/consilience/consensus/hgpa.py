@@ -36,7 +36,7 @@ def hgpa(
     w = rows.weights
     if balance == "equal":
         return Cut(fill_empty_clusters(kahypar(rows, n_clusters, rng), w, n_clusters), "kahypar")
-    h = bipartite_embedding(rows, n_clusters)
+    h = bipartite_embedding(rows, n_clusters).rows
     return Cut(cut_embedding(h, w, n_clusters, n_init=n_init, rng=rng)[0], "spectral")
 
 

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from consilience._methods import About
-from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
+from consilience.consensus._bipartite import BipartiteMethod
+from consilience.consensus.base import MAX_BASE_CLUSTERS, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.cuts import bipartite_embedding, cut_embedding
@@ -20,6 +21,7 @@ class LWGPResult(NamedTuple):
     labels: np.ndarray  # per row
     embedding: np.ndarray  # per row, of length one
     certainty: np.ndarray  # q, per cluster of all bases
+    places: np.ndarray  # per cluster of all bases
 
 
 def lwgp(
@@ -45,13 +47,13 @@ def lwgp(
     """
     w = rows.weights
     q = certainty(rows, theta)
-    h = bipartite_embedding(rows, n_clusters, q)
+    h, places = bipartite_embedding(rows, n_clusters, q)
     labels, unit = cut_embedding(h, w, n_clusters, discretize=discretize, n_init=n_init, rng=rng)
-    return LWGPResult(labels, unit, q)
+    return LWGPResult(labels, unit, q, places)
 
 
 @parameters
-class LWGP(LabelMethod):
+class LWGP(BipartiteMethod):
     """Locally weighted graph partitioning: a cut through the graph of instances and base clusters.
 
     Instances are linked to the base clusters they are in, the more strongly the more the other base
@@ -121,4 +123,4 @@ class LWGP(LabelMethod):
 
     def _learn(self, result: LWGPResult, problem: Problem) -> None:
         self.certainty_ = problem.per_cluster(result.certainty)
-        self.embedding_ = problem.per_instance(result.embedding)
+        super()._learn(result, problem)

@@ -1,6 +1,7 @@
 """Spectral cuts: an embedding of weighted rows, and labels from it."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -13,7 +14,14 @@ from consilience.core.spectral import left_singular_vectors
 from consilience.core.tables import cluster_sizes, gather, scatter
 
 
-def bipartite_embedding(rows: Rows, width: int, q: np.ndarray | None = None) -> np.ndarray:
+class Places(NamedTuple):
+    """Places of the rows, and of the base clusters: the place of a row is the sum over those it is in."""
+
+    rows: np.ndarray
+    clusters: np.ndarray
+
+
+def bipartite_embedding(rows: Rows, width: int, q: np.ndarray | None = None) -> Places:
     r"""Rows in the leading eigenvectors of the graph of rows and base clusters.
 
     .. math:: D_x^{-1/2} B D_y^{-1/2}, \qquad B_{pc} = q_c \, [p \in c]
@@ -30,8 +38,12 @@ def bipartite_embedding(rows: Rows, width: int, q: np.ndarray | None = None) -> 
     degree = gather(codes, offsets, q[:, None])[:, 0]
     scale = np.sqrt(q / cluster_sizes(codes, offsets, w))
     h = left_singular_vectors(codes, offsets, w / degree, min(width, len(w), len(q)), scale)
-    h *= np.linalg.norm(scale[:, None] * scatter(codes, offsets, w / degree, h), axis=0)
-    return h
+    right = scale[:, None] * scatter(codes, offsets, w / degree, h)  # singular vectors times their values
+    values = np.linalg.norm(right, axis=0)
+    # A direction that the graph does not have would be rounding errors over rounding errors.
+    there = values > 1e-9 * values.max()
+    places = scale[:, None] * np.divide(right, values, out=np.zeros_like(right), where=there)
+    return Places(h * values, places)
 
 
 def graph_embedding(similarity: np.ndarray, w: np.ndarray, width: int) -> np.ndarray:
@@ -58,13 +70,18 @@ def cut_embedding(
     rng: np.random.RandomState,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels of weighted rows by their directions, every cluster used, and the rows scaled to length one."""
-    norms = np.linalg.norm(h, axis=1)
-    unit = h / np.maximum(norms, 1e-12 * norms.max())[:, None]
+    norms, unit = np.linalg.norm(h, axis=1), unit_length(h)
     if discretize == "rotation":
         labels, fit = _rotate(unit, w, n_clusters, n_init, rng)
     else:
         labels, fit = weighted_k_means(unit, norms, w, n_clusters, n_init=n_init, rng=rng)
     return fill_empty_clusters(labels, fit, n_clusters), unit
+
+
+def unit_length(h: np.ndarray) -> np.ndarray:
+    """Rows scaled to length one; those at zero stay there."""
+    norms = np.linalg.norm(h, axis=1)
+    return np.asarray(h / np.maximum(norms, 1e-12 * (norms.max(initial=0.0) or 1.0))[:, None])
 
 
 def weighted_k_means(

@@ -271,7 +271,7 @@ class Found(NamedTuple):
     n_components: int
 
 
-class APMC(ViewBlocksMixin, multiview.APMC):
+class APMC(ViewBlocksMixin, multiview.APMC):  # type: ignore[misc]  # blocks have no mask
     """APMC on views in row blocks: a dask array per view, or a list of blocks.
 
     The anchors, which are few, go to every block; blocks send back tables of the size of the anchors, and the

@@ -198,6 +198,22 @@ class ViewBlocksMixin:
         mask : array of bool of shape (n_new, n_views), optional
             False where the instance is absent from the view.
         """
+        h = self._embed(X, mask)
+        return nearest(h, self._centers).astype(np.int64) if len(h) else np.empty(0, dtype=np.int64)
+
+    def fit_transform(self: Any, X: Any, y: Any = None) -> Any:
+        """Fit, and the places of all rows in the embedding: a lazy collection.
+
+        Parameters
+        ----------
+        X : views in blocks
+            As in `fit`.
+        y : ignored
+            There for scikit-learn's interface.
+        """
+        return self.fit(X).embedding_
+
+    def _embed(self: Any, X: Any, mask: Any) -> np.ndarray:
         tables = _in_order(X, self.view_names_)
         n = next((len(table) for table in tables if table is not None), 0)
         widths = self.n_features_per_view_
@@ -205,4 +221,4 @@ class ViewBlocksMixin:
         if mask is not None:
             seen = np.asarray(mask, dtype=bool)
             piece = [np.where(seen[:, [v]], load(x), np.nan) for v, x in enumerate(piece)]
-        return _nearest(load_views(piece, 0, self.view_names_), self._extend, self._centers)
+        return np.asarray(self._extend(load_views(piece, 0, self.view_names_)))

@@ -30,7 +30,7 @@ from consilience.core.anchors import (
 from consilience.core.graphs import neighbour_graph
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.stiefel import polar_factor
-from consilience.multiview.base import Normalize, ViewMethod
+from consilience.multiview.base import EmbeddingMethod, Normalize
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import learn_scalings, scale_views
 from consilience.views import Views
@@ -338,7 +338,7 @@ def extend(
 
 
 @parameters
-class APMC(ViewMethod):
+class APMC(EmbeddingMethod):
     """Anchor-based partial multi-view clustering: any number of views, rows absent here and there.
 
     Two instances that share no view are compared through those that both views have, the anchors: they are
@@ -489,10 +489,14 @@ class APMC(ViewMethod):
         mask : array of bool of shape (n_instances, n_views), default=None
             False where the instance is absent from the view.
         """
+        h = self._embed(X, mask)
+        with threadpool_limits(limits=1):
+            return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
+
+    def _embed(self, X: Any, mask: Any) -> np.ndarray:
         views = self._read_new_views(X, mask)
         with threadpool_limits(limits=1):
-            h = _extend(self._result, scale_views(views, self._scalings), views.observed)
-            return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
+            return _extend(self._result, scale_views(views, self._scalings), views.observed)
 
 
 def unlinked_views(groups: list[list[int]], names: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Clusterer, fit_context, random_source
+from consilience._sklearn import Clusterer, Embedder, fit_context, random_source
 from consilience._talk import tell
 from consilience._values import counted
 from consilience._warnings import warn
@@ -219,3 +219,44 @@ class ViewMethod(Clusterer):
 
     def _progress(self, iteration: int, objective: float) -> None:
         tell(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}")
+
+
+class EmbeddingMethod(Embedder, ViewMethod):
+    """Base of the methods in whose embedding new instances have a place; `_embed` says where."""
+
+    def _embed(self, X: Any, mask: Any) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} does not say where new instances are")
+
+    def transform(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """Places of instances in the embedding, by the views that they have.
+
+        Fitted instances that have all views are where `embedding_` has them. What was filled in for others
+        when they were fitted is in `embedding_` only.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            As in `predict`.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        """
+        return self._embed(X, mask)
+
+    def fit_transform(self, X: Any, y: Any = None, *, mask: Any = None) -> np.ndarray:
+        """Fit, and then `transform`.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            As in `fit`.
+        y : ignored
+            There for scikit-learn's interface.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        """
+        return self.fit(X, mask=mask).transform(X, mask=mask)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags

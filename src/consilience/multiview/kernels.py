@@ -29,7 +29,7 @@ from consilience.core.kernels import (
     take_pairs,
 )
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
-from consilience.multiview.base import ViewMethod
+from consilience.multiview.base import EmbeddingMethod
 from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
 from consilience.views import Views, check_views, one_table
 
@@ -39,7 +39,7 @@ _ROUNDING = 1e-8  # relative; more than rounding errors, less than what is meant
 
 
 @parameters
-class KernelMethod(ViewMethod):
+class KernelMethod(EmbeddingMethod):
     """Base of the methods that compare the rows of a view by a kernel, and so place new rows too.
 
     A method embeds the instances in ``_fuse``; k-means on the rows of the embedding gives the clusters.
@@ -110,6 +110,9 @@ class KernelMethod(ViewMethod):
         mask : (n_new, n_views) array of bool, default=None
             False where the instance is absent from the view.
         """
+        return self._nearest(self._embed(X, mask))
+
+    def _embed(self, X: Any, mask: Any) -> np.ndarray:
         check_is_fitted(self)
         if self.kernel == "precomputed":
             X = _blank_new_columns(X, self.observed_, self.view_names_)
@@ -120,7 +123,7 @@ class KernelMethod(ViewMethod):
             for start in range(0, len(rows), BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 h[rows[block]] += represent(kernel, x[block]) @ projection
-        return self._nearest(h)
+        return h
 
     def _nearest(self, h: np.ndarray) -> np.ndarray:
         return nearest(h, self._centers)
