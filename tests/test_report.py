@@ -630,6 +630,7 @@ class TestDamage:
         ("path", "value", "message"),
         [
             (("title",), 3, "summary.title must be of type str"),
+            (("versions",), {"python": "3"}, r"summary\.versions\.consilience must be there"),
             (("results",), [], "no results"),
             (("results",), {}, "summary.results must be a list"),
             (("results", 0, "table"), 5, r"results\[0\].table must be the position"),

@@ -10,10 +10,14 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
+from consilience import fuse
 from consilience.cli.main import run
+from tests.properties.sentences import ours
+from tests.properties.test_labels import same_partition, tables
 
 KINDS = {
     "csv": lambda table, path: _write_text(table, path),
@@ -136,3 +140,38 @@ def test_a_damaged_result_is_drawn_or_named(whole, tmp_path, damage):
     output.unlink(missing_ok=True)
     check(*command(["report", str(path), "-o", str(output)]), output.exists())
     assert set(os.listdir(tmp_path)) <= {path.name, output.name}
+
+
+@settings(max_examples=max(3, settings().max_examples // 10))
+@given(table=tables(max_rows=12), k=st.integers(1, 3), data=st.data())
+def test_a_file_gives_a_line_an_instance_whatever_the_order_and_the_names(tmp_path, table, k, data):
+    k, n = min(k, len(table)), len(table)
+    order = np.array(data.draw(st.permutations(range(n))))
+    bases = data.draw(st.permutations(range(table.shape[1])))
+    found = []
+    for rows, columns, name in ((np.arange(n), range(table.shape[1]), "w{}"), (order, bases, "{}-x")):
+        path, output = tmp_path / "labels.csv", tmp_path / "out.csv"
+        given_ = {"id": [f"i{p}" for p in rows]}
+        for j in columns:
+            given_[f"b{j}"] = [name.format(c) if c >= 0 else None for c in table[rows, j].tolist()]
+        _write_text(pa.table(given_), path)
+        before = path.read_bytes()
+        output.unlink(missing_ok=True)
+        options = ["--id", "id", "-k", str(k), "-m", "KCC", "--seed", "0", "-q", "-o", str(output)]
+        code, out, err = command(["fuse", str(path), *options])
+        check(code, out, err, output.exists())
+        assert path.read_bytes() == before
+        assert set(os.listdir(tmp_path)) <= {path.name, output.name}
+        if code != 0:
+            return
+        lines = [line.split(",") for line in output.read_text().splitlines()]
+        at = [lines[0].index(word) for word in ("id", "label", "confidence")]
+        ids, labels_, confidence = zip(*([line[i] for i in at] for line in lines[1:]), strict=True)
+        assert list(ids) == given_["id"]
+        found.append((np.array(labels_, dtype=int), np.array(confidence, dtype=float)))
+    (labels_, confidence), (labels_again, confidence_again) = found
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+    assert same_partition(labels_again, labels_[order])
+    assert_allclose(confidence_again, confidence[order], atol=1e-4)
+    with ours():
+        assert_array_equal(labels_, fuse(table, k, method="KCC", random_state=0).labels)

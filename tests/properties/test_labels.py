@@ -181,3 +181,28 @@ def test_one_label_a_row_whatever_the_order_and_the_names(table, k, seed, data):
         assert again.method == fusion.method
         assert same_partition(again.labels, fusion.labels[order])
         assert_allclose(again.confidence, fusion.confidence[order], atol=1e-9)
+
+
+# Fast ones: what is asked here is asked of every method by tests/test_invariance.py, on one table.
+SOLVERS = ["DAL", "EAC", "KCC", "LWEA", "MixtureConsensus"]
+
+
+@settings(max_examples=settings().max_examples // 5)
+@given(
+    table=tables(max_rows=10),
+    repeats=st.lists(st.integers(1, 3), min_size=10, max_size=10),
+    method=st.sampled_from(SOLVERS),
+    k=st.integers(1, 3),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_rows_with_counts_are_repeated_rows(table, repeats, method, k, seed):
+    times = np.array(repeats[: len(table)])
+    whole = Partitions.of(np.repeat(table, times, axis=0))
+    counted = whole.distinct
+    with ours() as outcome:
+        repeated, found = (
+            fuse(given, min(k, len(table)), method=method, random_state=seed) for given in (whole, counted)
+        )
+        assert_array_equal(found.labels[whole.inverse], repeated.labels)
+        assert_allclose(found.confidence[whole.inverse], repeated.confidence, atol=1e-9)
+    assert outcome.error is None

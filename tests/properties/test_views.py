@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from consilience import check_views, multiview
+from consilience import check_views, fuse_views, multiview
 from tests.properties.sentences import ours
+from tests.properties.test_labels import same_partition
 
 numbers = st.one_of(
     st.floats(-5, 5),
@@ -81,3 +83,35 @@ def test_every_method_gives_a_label_a_row_or_a_sentence(views, method, k, seed):
         assert model.labels_.shape == (len(model.observed_),)
         assert set(model.labels_) == set(range(model.n_clusters_))
         assert model.n_clusters_ <= k
+
+
+@settings(max_examples=max(2, settings().max_examples // 20))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    absent=st.lists(st.tuples(st.integers(0, 29), st.integers(0, 2)), max_size=12),
+    method=st.sampled_from(["auto", "APMC", "SNF"]),
+)
+def test_one_label_a_row_whatever_the_order_of_rows_and_views(seed, absent, method):
+    rng = np.random.default_rng(seed)
+    kind = np.repeat([0, 1, 2], 10)
+    names = ["one", "two", "three"]
+    views = {name: rng.normal(8 * rng.normal(size=(3, 4))[kind]) for name in names}
+    lacking = dict(absent)  # an instance is absent from one view at most
+    for row, view in lacking.items():
+        views[names[view]][row] = np.nan
+    before = {name: table.copy() for name, table in views.items()}
+    rows, order = rng.permutation(30), rng.permutation(names)
+    other = {name: np.asfortranarray(views[name][rows]) for name in order}
+    with ours() as outcome:
+        fusion = fuse_views(views, 3, method=method, random_state=0)
+        again = fuse_views(other, 3, method=method, random_state=0)
+        for found in (fusion, again):
+            assert found.labels.shape == (30,)
+            assert set(found.labels) == set(range(found.n_clusters))
+            assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+        assert same_partition(again.labels, fusion.labels[rows])
+        if method == "auto":  # others are judged by base clusterings that are drawn, in the order of the rows
+            assert_allclose(again.confidence, fusion.confidence[rows], atol=1e-6)
+    assert outcome.error is None
+    for name, table in before.items():
+        assert_array_equal(views[name], table)

@@ -41,7 +41,7 @@ _FORM: dict[str, Any] = {
     "title": str,
     "created": str,
     "command": _Maybe(str),
-    "versions": dict,
+    "versions": {"consilience": str},
     "tables": [
         {
             "n_instances": int,
