@@ -24,6 +24,7 @@ from consilience.cli.help import App
 
 if TYPE_CHECKING:
     from consilience import Comparison, Fusion
+    from consilience.bench import DataFile
     from consilience.cli.files import Source
     from consilience.diagnostics import Profile
 
@@ -757,13 +758,7 @@ def bench_data(
         found = zip(files, states, strict=True)
         print(json.dumps([{**file._asdict(), "state": is_there} for file, is_there in found], indent=1))
     else:
-        head = ["file", "state", "bytes", "holds", "source", "licence", "note", "sha256"]
-        cells = (
-            [file.name + ".npz", is_there, str(file.size), file.holds, file.source, file.licence, file.note]
-            for file, is_there in zip(files, states, strict=True)
-        )
-        checksums = (file.sha256 for file in files)
-        _show(head, [[*row, digest] for row, digest in zip(cells, checksums, strict=True)], lines=True)
+        _show_files(files, states)
     here = sum(is_there.startswith("here") for is_there in states)
     place = os.environ.get("CONSILIENCE_DATA") or consilience.datasets.cache_folder()
     _talk(f"{here} of {len(files)} files are there, {states.count('different')} differ.", quiet)
@@ -1053,6 +1048,23 @@ def _show_comparison(found: Comparison) -> None:
         cells = [agreement, str(row.rank), stable, sure, f"{row.seconds:.2f}"]
         rows.append([row.method, str(row.n_clusters), *([row.error, "", "", "", ""] if row.error else cells)])
     _show(["method", "clusters", "agreement", "rank", "stability", "confidence", "seconds"], rows)
+
+
+def _show_files(files: Sequence[DataFile], states: Sequence[str]) -> None:
+    """A paragraph for each on a terminal; columns between tabs for other programs."""
+    facts = ("holds", "source", "licence", "note", "sha256")
+    if not sys.stdout.isatty():
+        rows = [
+            [f"{file.name}.npz", state, str(file.size), *(getattr(file, name) for name in facts)]
+            for file, state in zip(files, states, strict=True)
+        ]
+        _show(["file", "state", "bytes", *facts], rows)
+        return
+    for file, state in zip(files, states, strict=True):
+        print(f"{file.name}.npz: {state}, {file.size} bytes")
+        for name in facts:
+            if getattr(file, name):
+                print(f"  {name:8} {getattr(file, name)}")
 
 
 def _show(head: Sequence[str], rows: Sequence[Sequence[str]], *, lines: bool = False) -> None:
