@@ -104,6 +104,7 @@ def stubs() -> dict[Path, str]:
         ]
         lines += [f"from consilience.{name}.base import {base} as {base}"] if base else []
         written[package / name / "__init__.pyi"] = _stub(lines)
+    written[package / "dask" / "__init__.pyi"] = _stub_of_mirrors()
     public = {n: getattr(consilience, n) for n in dir(consilience) if not n.startswith("_")}
     modules = sorted(n for n, value in public.items() if inspect.ismodule(value))
     others = [n for n in public if n not in modules]
@@ -113,11 +114,36 @@ def stubs() -> dict[Path, str]:
     return written
 
 
-def _stub(lines: list[str]) -> str:
-    """Imports under their own names are what a package offers."""
+def _stub_of_mirrors() -> str:
+    """The methods of `consilience.dask`, which are made from those in memory when it is loaded."""
+    mirrors = consilience.dask.consensus.MIRRORS
+    own = [n for n in consilience.dask.__all__ if n not in mirrors and n != "PCE"]
+    imports = [f"from {getattr(consilience.dask, n).__module__} import {n} as {n}" for n in own]
+    imports += [
+        "from consilience import consensus",
+        "from consilience.core.parameters import parameters",
+        "from consilience.dask.consensus import BlocksMixin",
+    ]
+    lazy = [f"    {name}_: Any" for name in consilience.dask.consensus._PER_INSTANCE]
+    lines = ["class _OnBlocks(BlocksMixin):", *lazy, "    def fit(self, X: Any, y: Any = None) -> Self: ..."]
+    for name in ["PCE", *mirrors]:
+        more = ["    checkpoint: str | PathLike[str] | None = ..."] if name == "PCE" else []
+        lines += [
+            "",
+            "@parameters",
+            f"class {name}(_OnBlocks, consensus.{name}):  # type: ignore[misc]",
+            "    max_distinct: int = ...",
+            *more,
+        ]
+    before = ["from os import PathLike", "from typing import Any, Self", ""]
+    return _stub([*imports, *lines, ""], before)
+
+
+def _stub(lines: list[str], before: Iterable[str] = ()) -> str:
+    """Imports under their own names are what a package offers; `before` them stand those of Python."""
     imports = sorted(line for line in lines if line.startswith("from"))
     rest = [line for line in lines if not line.startswith("from")]
-    return "\n".join(["# Written by docs/lists.py.", *imports, "", *rest, "__all__: list[str]", ""])
+    return "\n".join(["# Written by docs/lists.py.", *before, *imports, "", *rest, "__all__: list[str]", ""])
 
 
 def main() -> None:

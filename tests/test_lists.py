@@ -1,13 +1,17 @@
 """A method is a file: every list of methods finds it there."""
 
+import json
 import os
 import runpy
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import consilience
 
 ROOT = Path(__file__).parent.parent
 
@@ -101,6 +105,9 @@ DAL(3, tetha=0.4)
 PSE(3).fits
 consilience.fuze
 fuse([[0]], 2, methods="PCE")
+reveal_type(consilience.dask.LWGP(8, max_distinct=9).fit([[0]]))
+consilience.dask.PCE(8, gama=2.0)
+consilience.metrics.score
 """
 SAID = [
     'Revealed type is "numpy.ndarray',
@@ -110,6 +117,21 @@ SAID = [
     '"PSE" has no attribute "fits"',
     'Module has no attribute "fuze"',
     'Unexpected keyword argument "methods" for "fuse"',
+    'Revealed type is "consilience.dask.LWGP"',
+    'Unexpected keyword argument "gama" for "PCE"',
+    'Module has no attribute "score"',
+]
+SAID_BY_PYRIGHT = [
+    'Type of "fusion.labels" is "ndarray',
+    'Type of "PCE(8)" is "PCE"',
+    'Type of "consilience.fuse_views([[[0]]], 2)" is "Fusion"',
+    'No parameter named "tetha"',
+    'Cannot access attribute "fits" for class "PSE"',
+    '"fuze" is not a known attribute of module "consilience"',
+    'No parameter named "methods"',
+    'Type of "consilience.dask.LWGP(8, max_distinct=9).fit([[0]])" is "LWGP"',
+    'No parameter named "gama"',
+    '"score" is not a known attribute of module "consilience.metrics"',
 ]
 
 
@@ -123,6 +145,27 @@ def test_static_tools_know_names_types_and_parameters(tmp_path):
     assert len(lines) == len(SAID), said
     for line, expected in zip(lines, SAID, strict=True):
         assert expected in line
+
+
+def test_pyright_knows_them_too(tmp_path):
+    if shutil.which("pyright") is None:
+        pytest.skip("types are also checked by pyright where it is installed")
+    (tmp_path / "user.py").write_text(USER)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT / "src")]}))
+    command = ["pyright", "--pythonpath", sys.executable, "--outputjson", "user.py"]
+    said = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout)
+    found = [line for line in said["generalDiagnostics"] if line["severity"] != "warning"]
+    found.sort(key=lambda line: line["range"]["start"]["line"])
+    assert len(found) == len(SAID_BY_PYRIGHT), found
+    for line, expected in zip(found, SAID_BY_PYRIGHT, strict=True):
+        assert expected in line["message"]
+
+
+@pytest.mark.parametrize("name", ["", *consilience._SUBPACKAGES])
+def test_completion_shows_every_public_name(name):
+    package = import_module(f"consilience.{name}".rstrip("."))
+    assert package.__all__
+    assert set(package.__all__) <= set(dir(package))
 
 
 def test_the_lists_in_readme_and_index_are_those_of_the_methods():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from consilience._errors import InputError
 from consilience._optional import optional_import
 from consilience.bench.experiment import Experiment
 from consilience.bench.runner import SECONDS
@@ -44,6 +45,13 @@ def draw(experiment: Experiment, rows: pd.DataFrame, *, metric: str | None = Non
     """
     plt = optional_import("matplotlib.pyplot", needed_for="bench plot", extra="bench")
     metric = metric or (experiment.record[0].rstrip("_") if experiment.record else experiment.metrics[0])
+    if not (rows["data"].isin(experiment.sets) & (rows["metric"] == metric) & rows["value"].notna()).any():
+        failed = next((error for error in rows["error"] if error), "")
+        raise InputError(
+            f"there is nothing to draw: no fit of {experiment.name} has a value of {metric}."
+            + (f" The first that failed said: {failed}." if failed else ""),
+            hint=f"consilience bench run {experiment.name}, or draw another metric.",
+        )
     n_columns = min(_COLUMNS, len(experiment.sets))
     n_rows = -(-len(experiment.sets) // n_columns)
     figure, axes = plt.subplots(

@@ -20,6 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 import consilience
+from consilience.bench.data import require_data
 from consilience.bench.experiment import Data, Experiment, Method
 from consilience.bench.samples import Sample, filled, make_sample, one_hot
 from consilience.bench.store import Row, Store
@@ -79,6 +80,8 @@ def run(
 ) -> Store:
     """Run what is not in the folder yet; a fit that fails is a row with its error, and the rest goes on.
 
+    Where files of the experiment are absent, nothing is run: the error names them.
+
     Parameters
     ----------
     experiment : Experiment
@@ -92,6 +95,7 @@ def run(
     progress : callable, optional
         Called as ``progress(what, done, total)`` after every sample.
     """
+    require_data(experiment)
     store = Store(folder)
     rows = store.read()
     done = set(rows["cell"][rows["error"] == ""] if retry else rows["cell"])

@@ -16,6 +16,7 @@ from consilience.generate import base_partitions
 from consilience.missing import drop_labels, drop_views
 
 GAUSSIANS = "two_gaussians"  # drawn anew from every seed
+BUILT_IN = ("digits", "digits_views", GAUSSIANS)  # need no file
 
 
 class Sample(NamedTuple):

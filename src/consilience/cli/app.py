@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from consilience.cli.help import App
 
 if TYPE_CHECKING:
     from consilience import Comparison, Fusion
+    from consilience.bench import DataFile
     from consilience.cli.files import Source
     from consilience.diagnostics import Profile
 
@@ -731,6 +733,40 @@ def bench_list() -> None:
     _show(["name", "what it shows", "paper"], rows)
 
 
+@bench.command("data")
+def bench_data(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Only the files of one experiment: its name, or a TOML file.", metavar="NAME"),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """List the files of the experiments: whether they are there, what they hold, and where they are from.
+
+    Data do not come with the library. Each file is known by a checksum of its bytes, and by one of its
+    arrays: a file that you made from the source yourself is "here, repacked" if it holds the same.
+
+    Example: `consilience bench data pce-figures-2-3`
+    """
+    from consilience.bench.data import CONVERT, needed, state
+
+    known = consilience.bench.data_files()
+    names = list(known) if name is None else needed(_experiment(name, False))
+    files = [known.get(each) or consilience.bench.DataFile(each, "", "", "", 0, "", "") for each in names]
+    states = [state(file) for file in files]
+    if as_json:
+        found = zip(files, states, strict=True)
+        print(json.dumps([{**file._asdict(), "state": is_there} for file, is_there in found], indent=1))
+    else:
+        _show_files(files, states)
+    here = sum(is_there.startswith("here") for is_there in states)
+    place = os.environ.get("CONSILIENCE_DATA") or consilience.datasets.cache_folder()
+    _talk(f"{here} of {len(files)} files are there, {states.count('different')} differ.", quiet)
+    _talk(f"Put files in {place}, or let $CONSILIENCE_DATA name their folder.", quiet)
+    _talk(f"\n{CONVERT}", quiet)
+
+
 @bench.command("run")
 def bench_run(
     name: Name,
@@ -758,6 +794,8 @@ def bench_run(
             ) from None
     rows = store.read()
     failed = rows[rows["error"] != ""]["cell"].nunique()
+    if failed and failed == rows["cell"].nunique():
+        raise ValueError(f"every fit failed; the first said: {rows['error'].iloc[0]}")
     _talk(f"{rows['cell'].nunique()} fits, {failed} of them failed; rows are in {place}.", quiet)
 
 
@@ -1014,6 +1052,23 @@ def _show_comparison(found: Comparison) -> None:
         cells = [agreement, str(row.rank), stable, sure, f"{row.seconds:.2f}"]
         rows.append([row.method, str(row.n_clusters), *([row.error, "", "", "", ""] if row.error else cells)])
     _show(["method", "clusters", "agreement", "rank", "stability", "confidence", "seconds"], rows)
+
+
+def _show_files(files: Sequence[DataFile], states: Sequence[str]) -> None:
+    """A paragraph for each on a terminal; columns between tabs for other programs."""
+    facts = ("holds", "source", "licence", "note", "sha256")
+    if not sys.stdout.isatty():
+        rows = [
+            [f"{file.name}.npz", state, str(file.size), *(getattr(file, name) for name in facts)]
+            for file, state in zip(files, states, strict=True)
+        ]
+        _show(["file", "state", "bytes", *facts], rows)
+        return
+    for file, state in zip(files, states, strict=True):
+        print(f"{file.name}.npz: {state}, {file.size} bytes")
+        for name in facts:
+            if getattr(file, name):
+                print(f"  {name:8} {getattr(file, name)}")
 
 
 def _show(head: Sequence[str], rows: Sequence[Sequence[str]], *, lines: bool = False) -> None:

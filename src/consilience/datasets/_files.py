@@ -73,6 +73,30 @@ def load(name: str) -> Dataset:
     return _dataset(path, content)
 
 
+def find(name: str) -> Path | None:
+    """Where :func:`load` would read a data set from; None where there is no such file.
+
+    Parameters
+    ----------
+    name : str
+        As in :func:`load`.
+
+    Examples
+    --------
+    >>> from consilience.datasets import find
+    >>> find("no_such_data") is None
+    True
+    """
+    stem = name.removesuffix(_ENDING)
+    if not stem or Path(stem).name != stem:
+        raise InputError(
+            f"name must be the bare name of a file. Got {name!r} instead.",
+            hint=f"set {_VARIABLE} to its folder and give the last part of the path",
+        )
+    paths = (folder / (stem + _ENDING) for folder in _folders())
+    return next((path for path in paths if path.is_file()), None)
+
+
 def available() -> list[str]:
     """The names that :func:`load` finds now.
 
@@ -114,16 +138,10 @@ def _folders() -> list[Path]:
 
 
 def _find(name: str) -> Path:
+    path = find(name)
+    if path is not None:
+        return path
     stem = name.removesuffix(_ENDING)
-    if not stem or Path(stem).name != stem:
-        raise InputError(
-            f"name must be the bare name of a file. Got {name!r} instead.",
-            hint=f"set {_VARIABLE} to its folder and give the last part of the path",
-        )
-    for folder in _folders():
-        path = folder / (stem + _ENDING)
-        if path.is_file():
-            return path
     looked = " or ".join(f"{folder}{'' if folder.is_dir() else ' (no such folder)'}" for folder in _folders())
     raise FileNotFoundError(f"there is no file {stem + _ENDING!r} in {looked}. Hint: {_hint(stem)}")
 
