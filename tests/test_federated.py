@@ -3,7 +3,10 @@
 import itertools
 import json
 import os
+import re
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,6 +15,7 @@ import pytest
 from consilience import Partitions, fuse
 from consilience.cli.main import run
 from consilience.federated import join_parts, key_fingerprint, keyed_ids, merge_parts, prepare, read_key
+from consilience.federated.local import APP
 from consilience.federated.parts import PartyError
 from consilience.federated.table import Settings, read_own, sayable
 
@@ -362,3 +366,20 @@ def test_a_command_that_needs_flower_says_so(monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, "flwr", None)
     assert run(["federated", "demo"]) == 1
     assert "needs flwr. Hint: pip install 'consilience[federated]'" in capfd.readouterr().err
+
+
+# --- the guide ----------------------------------------------------------------------------------------------
+
+
+def test_the_guide_has_the_app_and_the_settings_that_are_known():
+    page = (Path(__file__).parent.parent / "docs" / "guide" / "federated.md").read_text()
+    blocks = dict(re.findall(r"```toml\n# (\S+)\n(.*?)```", page, flags=re.DOTALL))
+    assert tomllib.loads(blocks["app/pyproject.toml"]) == tomllib.loads(APP)
+    settings = tomllib.loads(blocks["bank_a.toml"])
+    assert Settings.of(settings).columns == ("segment", "region")
+    documented = re.search(r"\| setting of a node \|(.*?)\n\n", page, flags=re.DOTALL).group(1)
+    known = {"party", "table", "id", "columns", "smallest-cluster", "key-file", "key-variable", "output"}
+    assert set(re.findall(r"`([\w-]+)`", documented.replace("`fuse`", ""))) == known
+    documented = re.search(r"\| setting of a run \|(.*?)\n\n", page, flags=re.DOTALL).group(1)
+    named = set(re.findall(r"`([\w-]+)`", documented)) - {"fuse"}
+    assert named == set(tomllib.loads(APP)["tool"]["flwr"]["app"]["config"])

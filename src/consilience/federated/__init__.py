@@ -1,7 +1,7 @@
 """Parties that may not share rows: labels under keyed ids go out, a consensus comes back.
 
 What leaves a party, how parts are joined and what goes back are functions of arrays, here. The two apps that
-Flower runs are in :mod:`consilience.federated.flower`: ``client`` at each party, ``server`` in the middle.
+Flower runs are in ``consilience.federated.flower``: ``client`` at each party, ``server`` in the middle.
 """
 
 from consilience.federated.keys import key_fingerprint, keyed_ids, read_key

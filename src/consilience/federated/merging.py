@@ -102,7 +102,8 @@ def merge_parts(
     joined = join_parts(parts)
     fusion = fuse(joined.table, n_clusters, method=method, unobserved="noise", random_state=random_state)
     found = fusion.diagnostics
-    values = (fusion.labels, found.confidence, found.margin, found.coverage, found.alternative)
+    labels, alternative = (clusters.astype(np.int32) for clusters in (fusion.labels, found.alternative))
+    values = (labels, found.confidence, found.margin, found.coverage, alternative)
     answers = {party: Answer(*(value[rows] for value in values)) for party, rows in joined.rows.items()}
     return Merged(fusion, answers, absent)
 

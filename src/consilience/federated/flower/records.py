@@ -35,9 +35,8 @@ def read_part(record: RecordDict, node: int) -> Part:
 
 def record_of_answer(answer: Answer, part: Part) -> RecordDict:
     """What a party gets. No ids: a digest says of which ids it is the answer, in their order."""
-    arrays = {**answer._asdict(), "labels": answer.labels.astype(np.int32)}
-    arrays["alternative"] = answer.alternative.astype(np.int32)
-    return RecordDict({"about": ConfigRecord({"digest": digest(part)}), "answer": _arrays(arrays)})
+    about = ConfigRecord({"digest": digest(part)})
+    return RecordDict({"about": about, "answer": _arrays(answer._asdict())})
 
 
 def read_answer(record: RecordDict, part: Part) -> Answer:
