@@ -35,8 +35,8 @@ smartquotes = False  # "auto" in quotes is something to type
 
 myst_heading_anchors = 4
 
-# Tutorials are notebooks. They run in every build, in a folder of their own: a cached output would outlive
-# the code that it shows.
+# Tutorials are notebooks. They run in every build, in a folder of their own: a cache would outlive the
+# library that made it.
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True

@@ -129,6 +129,13 @@ class FusedSimilarity(LinearOperator):
         super().__init__(dtype=np.float64, shape=(len(member), len(member)))
         self.degrees = self._matmat(np.ones((len(member), 1)))[:, 0]
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What SciPy keeps in its operators differs by version, and is no business of a file.
+        return {"factor": self.factor, "member": self.member}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        FusedSimilarity.__init__(self, state["factor"], state["member"])
+
     def project(self, x: np.ndarray) -> np.ndarray:
         """``A_h^T x_h`` for every group, (groups, columns of the factor, columns of x)."""
         return np.stack([block.T @ x[rows] for rows, block in zip(self._rows, self._blocks, strict=True)])

@@ -352,7 +352,11 @@ class _Reader:
         if derived := [name for name in node["state"] if _is_derived(cls, name)]:
             raise ValueError(f"{derived[0]!r} of {node['class']!r} is computed, not kept")
         made = object.__new__(cls)
-        made.__dict__.update({name: self.decode(value) for name, value in node["state"].items()})
+        state = {name: self.decode(value) for name, value in node["state"].items()}
+        if _says_itself(cls, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            made.__dict__.update(state)
         if isinstance(made, Partitions):
             _check_table(made)
         return made
@@ -404,8 +408,12 @@ def _class(name: str) -> Any:
 
 def _state(value: Any) -> dict[str, Any]:
     """The attributes of an object; those that it says are worth keeping, if it says so itself."""
-    own = any(_home(base) and "__getstate__" in vars(base) for base in type(value).__mro__)
-    return dict(value.__getstate__() if own else vars(value))
+    return dict(value.__getstate__() if _says_itself(type(value), "__getstate__") else vars(value))
+
+
+def _says_itself(cls: type, method: str) -> bool:
+    """Whether a class of ours, and not of a library below it, says how it is kept."""
+    return any(_home(base) and method in vars(base) for base in cls.__mro__)
 
 
 def _is_derived(cls: type, name: str) -> bool:
