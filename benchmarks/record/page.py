@@ -52,5 +52,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4f}".rstrip("0").rstrip(".") or "0"
+        digits = 0 if abs(value) >= 100.0 else 3 if abs(value) >= 0.1 or not value else 4
+        return f"{value:,.{digits}f}"
     return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)
