@@ -48,10 +48,9 @@ def render(sections: Sequence[Section], command: str) -> str:
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, digits: int) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        digits = 0 if abs(value) >= 100.0 else 3 if abs(value) >= 0.1 or not value else 4
-        return f"{value:,.{digits}f}"
+        return f"{value:,.{0 if abs(value) >= 100.0 else digits}f}"
     return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)
