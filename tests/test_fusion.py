@@ -29,6 +29,7 @@ from consilience import (
 )
 from consilience.diagnostics import counts as count_tables
 from consilience.diagnostics import posterior
+from consilience.fusion import Candidate
 from consilience.fusion import labels as module
 from consilience.fusion._neighbours import ViewNeighbours
 from consilience.metrics import ensemble_agreement
@@ -167,6 +168,16 @@ class TestFuse:
         monkeypatch.setattr(module, "_LEAD", 1e-9)
         best = fuse(base, 3, random_state=0)
         assert best.method == best.candidates[0].name
+
+    def test_only_lwea_takes_the_place_of_dal_where_numbers_are_mixed(self):
+        dal, eager = Candidate("DAL", 0.50), Candidate("PCE", 0.70, polished=True)
+        close, far = Candidate("LWEA", 0.54), Candidate("LWEA", 0.56, polished=True)
+        best_of = module.best_of
+        assert best_of([dal, eager, close], 0.1) == dal
+        assert best_of([dal, eager, close, far], 0.1) == far
+        assert best_of([dal, eager], 0.1) == eager  # LWEA was too costly
+        assert best_of([eager, close], 0.1) == eager  # DAL refused
+        assert best_of([dal, eager, far], 0.0) == eager
 
     @pytest.mark.parametrize("name", consensus.__all__)
     def test_method_by_name(self, name):

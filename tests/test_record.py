@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from benchmarks.record import design
 from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
-from benchmarks.record.page import render
+from benchmarks.record.page import render, write
 from benchmarks.record.rules import taken
 from benchmarks.record.runner import read, run
 from benchmarks.record.scale import Scaled
@@ -20,6 +20,7 @@ from scipy.stats import friedmanchisquare, wilcoxon
 
 from consilience import LWEA, Partitions
 from consilience.metrics import normalized_mutual_info_score
+from tests.test_report_browser import browser  # noqa: F401 - a fixture
 
 TABLE = design.Table("labels", "planted", "equal", "entries", 0.5, 10, 1.0, 120, 0)
 
@@ -199,6 +200,27 @@ def test_the_page_is_one_file_with_tables_that_sort_and_every_question(made):
     assert "https://" not in page
     for title in ("What was run", "Does fuse lead?", "How near is the limit?", "Incomplete views"):
         assert f">{title}</h2>" in page
+
+
+@pytest.mark.browser
+def test_a_click_sorts_a_table_and_chooses_another_metric(made, browser, tmp_path):  # noqa: F811
+    path = tmp_path / "record.html"
+    write(made[1], path, "python -m benchmarks.record")
+    page = browser.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(path.as_uri())
+    table = page.locator("section:has-text('Labels missing entry by entry') table").first
+    for direction in ("descending", "ascending"):
+        table.locator("th button").nth(1).click()
+        assert table.locator("th").nth(1).get_attribute("aria-sort") == direction
+        values = [float(text) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+        assert values == sorted(values, reverse=direction == "descending")
+    page.get_by_role("button", name="ARI", exact=True).first.click()
+    assert not table.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert said == []
+    page.close()
 
 
 def test_what_is_handed_on_has_means_only(made):

@@ -10,6 +10,7 @@ from consilience import consensus, multiview
 
 DRAWS = 20
 ROWS = 500  # of a larger pool, drawn at random
+VIEW_ROWS = 300  # of a larger set with views
 BASES = (20, 10, 40)
 RATIOS = (0.0, 0.5, 0.9, 0.3, 0.7)
 MECHANISMS = ("blocks", "not at random")
@@ -41,20 +42,20 @@ VIEWS = (
     "MSRCv1_5view",
     "BBCSport544",
     "NGs500",
-    "ProteinFold12",
     "WebKB_Cornell",
     "WebKB_Texas",
     "3Sources169",
-    "Movies617",
     "Prokaryotic551",
     "Handwritten6",
     "BBC4view",
     "WebKB1051",
     "Reuters1200",
-    "LandUse21",
     "BDGP2500_2view",
     "MNIST4",
     "Wikipedia2866",
+    "Movies617",
+    "LandUse21",
+    "ProteinFold12",  # twelve views, 27 classes: the slowest
 )
 NATURAL = ("3Sources416_partial",)  # incomplete as it is
 VIEW_GAPS = (("per_view", 0.3), ("some_lost", 0.7), ("per_view", 0.7), ("some_lost", 0.3))
@@ -117,21 +118,16 @@ def _first_look(draw: int, rows: int) -> Iterator[Cell]:
         table = Table("labels", "mixed", data, mechanism, missing, 20, 1.0, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
     yield from _others(draw, rows, (0.5,))
-    for (protocol, missing), data in product(VIEW_GAPS[:2], VIEWS):
-        yield from _views(draw, rows, protocol, missing, data)
-    for data in CONSTANT:
-        for missing in (0.0, 0.5, 0.9):
-            table = Table("labels", "constant", data, "entries", missing, 20, 1.0, rows, draw)
-            slow = SLOW if missing == 0.5 else ()
-            yield from (Cell(table, method) for method in (*EVERYTHING, *slow))
-    if draw < 10:  # as many runs as there are
-        for data, missing in AS_PUBLISHED.items():
-            table = Table("labels", "as published", data, "as published", missing, 10, 1.0, 0, draw)
-            slow = SLOW if missing == 0.5 else ()
-            yield from (Cell(table, method) for method in (*EVERYTHING, *slow))
+    yield from _views(draw, *VIEW_GAPS[0])
+    for table in _small_pools(draw, rows):
+        yield from (Cell(table, method) for method in EVERYTHING)
 
 
 def _rest(draw: int, rows: int) -> Iterator[Cell]:
+    yield from _views(draw, *VIEW_GAPS[1])
+    for table in _small_pools(draw, rows):
+        if table.missing == 0.5:
+            yield from (Cell(table, method) for method in SLOW)
     for missing, factor, data in product(RATIOS[:3], FACTORS, MIXED):
         table = Table("labels", "mixed", data, "entries", missing, 20, factor, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
@@ -143,9 +139,8 @@ def _rest(draw: int, rows: int) -> Iterator[Cell]:
         for missing in ratios:
             protocol = "natural" if data in NATURAL else "some_lost"
             yield Cell(Table("published", "views", data, protocol, missing, 0, 1.0, 0, draw), FUSED_VIEWS)
-    for (protocol, missing), data in product(VIEW_GAPS[2:], VIEWS):
-        if data not in NATURAL:
-            yield from _views(draw, rows, protocol, missing, data)
+    for gaps in VIEW_GAPS[2:]:
+        yield from _views(draw, *gaps)
 
 
 _BEHIND = {_leaders: 0, _first_look: 1, _rest: 3}  # in half turns
@@ -157,10 +152,20 @@ def _others(draw: int, rows: int, ratios: tuple[float, ...]) -> Iterator[Cell]:
         yield from (Cell(table, method) for method in OTHERS)
 
 
-def _views(draw: int, rows: int, protocol: str, missing: float, data: str) -> Iterator[Cell]:
-    if data in NATURAL:
-        if (protocol, missing) != VIEW_GAPS[0]:
-            return
-        protocol, missing = "natural", 0.0
-    table = Table("views", "views", data, protocol, missing, 0, 1.0, rows, draw)
-    yield from (Cell(table, method) for method in VIEW_METHODS)
+def _small_pools(draw: int, rows: int) -> Iterator[Table]:
+    for data, missing in product(CONSTANT, (0.0, 0.5, 0.9)):
+        yield Table("labels", "constant", data, "entries", missing, 20, 1.0, rows, draw)
+    for data, missing in AS_PUBLISHED.items():
+        if draw < 10:  # as many runs as there are
+            yield Table("labels", "as published", data, "as published", missing, 10, 1.0, 0, draw)
+
+
+def _views(draw: int, protocol: str, missing: float) -> Iterator[Cell]:
+    for data in VIEWS:
+        gaps = (protocol, missing)
+        if data in NATURAL:
+            if gaps != VIEW_GAPS[0]:
+                continue
+            gaps = ("natural", 0.0)
+        table = Table("views", "views", data, *gaps, 0, 1.0, VIEW_ROWS, draw)
+        yield from (Cell(table, method) for method in VIEW_METHODS)

@@ -48,9 +48,9 @@ def render(sections: Sequence[Section], command: str) -> str:
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, digits: int) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4f}".rstrip("0").rstrip(".") or "0"
+        return f"{value:,.{0 if abs(value) >= 100.0 else digits}f}"
     return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)

@@ -76,7 +76,7 @@ def critical_differences(found: Ranks) -> str:
     """Mean ranks on a line, names at both sides, and bars over those that are not told apart."""
     groups, k = found.groups(), len(found.methods)
     half = -(-k // 2)
-    left, right, top = 175, 175, 34 + 8 * len(groups)
+    left, right, top = 210, 180, 34 + 8 * len(groups)
     height = top + 20 + 15 * half
     low, high = 1.0, float(max(k, 2))
 

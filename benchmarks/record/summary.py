@@ -30,6 +30,7 @@ class Table(NamedTuple):
     rows: list[list[Any]]
     note: str = ""
     choice: str = ""
+    digits: int = 3
 
 
 class Picture(NamedTuple):
@@ -179,14 +180,14 @@ def _entries(rows: pd.DataFrame) -> Section | None:
             ("method", "name"),
             ("processor s, median", "number"),
             ("s, largest", "number"),
-            ("MB, median", "number"),
+            ("MB, largest", "number"),
         ],
         [
             [
                 method,
                 _number(one["seconds"].median()),
                 _number(one["seconds"].max()),
-                _number(one["peak_mb"].median(), 1),
+                _number(one["peak_mb"].max(), 1),
             ]
             for method, one in costs
         ],
@@ -289,7 +290,7 @@ def _lead(rows: pd.DataFrame) -> Section | None:
         ],
         f"Means over all cells above, {len(means)} pools; p below {LEVEL} is more than chance.",
     )
-    return Section("Does fuse lead?", text, [Table(columns, lines_), table])
+    return Section("Does fuse lead?", text, [Table(columns, lines_, digits=4), table._replace(digits=4)])
 
 
 def _best_each(rows: pd.DataFrame, metric: str) -> float:
@@ -497,6 +498,7 @@ def _rule(rows: pd.DataFrame) -> Section | None:
             Table(
                 columns,
                 [[one.name, _number(one.eight, 4), _number(one.three, 4), one.chosen] for one in found],
+                digits=4,
             )
         ],
     )
@@ -504,52 +506,40 @@ def _rule(rows: pd.DataFrame) -> Section | None:
 
 def _views(rows: pd.DataFrame) -> Section | None:
     some = _pick(rows, part="views")
+    finished = some.groupby(["data", "mechanism", "missing", "draw"])["method"].transform("size")
+    some = some[finished == len(design.VIEW_METHODS)]
     if some.empty:
         return None
-    blocks: list[Any] = []
-    for metric in ("acc", "nmi_max"):
-        for (protocol, missing), here in some.groupby(["mechanism", "missing"]):
-            if protocol == "natural":
-                continue
-            ok = here[here["error"] == ""]
-            wide = ok.groupby(["data", "method"])[metric].mean().unstack()
-            full = [m for m in design.VIEW_METHODS if m in wide and wide[m].notna().sum() == wide.shape[0]]
-            if len(full) > 2 and metric == "acc" and wide.shape[0] > 3:
-                found = ranks(wide[full].dropna())
-                blocks.append(
-                    Picture(
-                        critical_differences(found),
-                        f"{_PROTOCOLS[protocol]}, {missing:.0%}: mean ranks by ACC over "
-                        f"{found.n} sets, critical difference {found.difference:.2f}.",
-                    )
-                )
-    tables = []
+    tables, pictures = [], []
     for metric in ("acc", "nmi_max", "ari"):
         for (protocol, missing), here in some.groupby(["mechanism", "missing"]):
-            wide = here[here["error"] == ""].groupby(["method", "data"])[metric].mean().unstack()
-            sets = [name for name in design.VIEWS if name in wide]
-            columns = [("method", "name"), *((name, "number") for name in sets), ("mean", "number")]
-            lines_ = []
-            for method in design.VIEW_METHODS:
-                if method in wide.index:
-                    values = [_number(wide.loc[method, name]) for name in sets]
-                    full_row = all(value is not None for value in values)
-                    lines_.append([method, *values, _number(np.mean(values)) if full_row else None])
-            how = "as they are" if protocol == "natural" else f"{_PROTOCOLS[protocol]}, {missing:.0%}"
-            tables.append(Table(columns, _sorted(lines_), choice=f"{METRICS[metric]}: {how}"))
-    draws = some.groupby(["mechanism", "missing"])["draw"].max().max() + 1
+            wide = here[here["error"] == ""].groupby(["data", "method"])[metric].mean().unstack()
+            wide = wide.loc[[name for name in design.VIEWS if name in wide.index]]
+            columns = [("method", "name"), *((name, "number") for name in wide.index)]
+            lines_ = [
+                [name, *map(_number, wide[name]), _number(wide[name].mean(skipna=False))] for name in wide
+            ]
+            how = _PROTOCOLS[protocol] if protocol == "natural" else f"{_PROTOCOLS[protocol]}, {missing:.0%}"
+            choice = f"{METRICS[metric]}: {how}"
+            tables.append(Table([*columns, ("mean", "number")], _sorted(lines_), choice=choice))
+            everywhere = wide.dropna(axis=1)
+            if metric == "acc" and len(wide) > 3:
+                found = ranks(everywhere)
+                caption = f"{how}: mean ranks by ACC over {found.n} sets, critical difference "
+                pictures.append(Picture(critical_differences(found), f"{caption}{found.difference:.2f}."))
     return Section(
         "Incomplete views",
         [
-            "Protocols: each view loses a share of its rows; or a share of the instances is incomplete, "
-            "each losing one to all "
-            f"but one of its views. At most {_listed(sorted(set(some['rows'])))} rows of a set, {draws} "
-            "mask(s) begun. Methods "
-            "that scale features get the views as they are; others get text as tf-idf, kernels z-scores. "
-            "PVC and IMG take "
-            "two views only. No mean where a method has not every set."
+            "Each view loses a share of its rows; or a share of the instances is incomplete, each losing "
+            "one to "
+            f"all but one of its views. At most {_listed(sorted(set(some['rows'])))} rows of a set, "
+            f"{some['draw'].max() + 1} mask(s). Methods that scale features get the views as they are; "
+            "others "
+            "get text as tf-idf, and kernels z-scores of the rest. PVC and IMG take two views only. No "
+            "mean where "
+            "a method has not every set.",
         ],
-        [tables, *blocks],
+        [sorted(tables, key=lambda table: _PROTOCOLS["natural"] in table.choice), *pictures],
     )
 
 
@@ -612,49 +602,40 @@ def _published(rows: pd.DataFrame) -> Section | None:
 def _scale(scale: pd.DataFrame) -> Section | None:
     if scale.empty:
         return None
-    lines_ = [
+    rows = scale.to_dict("records")
+    cases = Table(
+        [("case", "name"), ("reported", "name"), ("that tool here", "name")],
+        [[*key] for key in dict.fromkeys((row["case"], row["reported"], row["tool"]) for row in rows)],
+    )
+    columns = [
+        *((name, "name") for name in ("case", "method")),
+        *((name, "number") for name in ("objects", "bases")),
+        ("missing", "name"),
+        *((name, "number") for name in ("base clusterings, s", "merged, s", "MB", "ARI")),
+        ("failed", "name"),
+    ]
+    found = [
         [
             row["case"],
             row["method"],
             int(row["n"]),
             int(row["m"]),
             f"{row['missing']:.0%}",
-            _number(row["base_seconds"], 1),
-            _number(row["seconds"], 1),
-            _number(row["peak_mb"], 0),
-            _number(row["ari"]),
+            *(_number(row[name], 2) for name in ("base_seconds", "seconds", "peak_mb", "ari")),
             row["error"],
-            row["reported"],
         ]
-        for row in scale.to_dict("records")
+        for row in rows
     ]
-    columns = [
-        ("case", "name"),
-        ("method", "name"),
-        ("objects", "number"),
-        ("bases", "number"),
-        ("missing", "name"),
-        ("bases, s", "number"),
-        ("merged, s", "number"),
-        ("MB", "number"),
-        ("ARI", "number"),
-        ("failed", "name"),
-        ("reported", "name"),
-    ]
-    tools = sorted({str(tool) for tool in scale["tool"]} - {"see below"})
     return Section(
         "Sizes that were out of reach",
         [
             "Cases that users of other tools reported, with planted labels of fifteen clusters (a fifth "
-            "of them wrong), for the "
-            "last with k-means on 50 columns. Processor seconds of one thread; memory beyond the table. "
-            + "; ".join(tools)
-            + ". "
-            "The package ensembleclustering (formerly ClusterEnsembles) was given the same tables. The "
-            "five days were for 14 "
-            "numbers of clusters; the seconds here are for one of them."
+            "of them "
+            "wrong); for the last, with k-means on 50 columns. Processor seconds of one thread; memory "
+            "beyond the "
+            "table. The five days were for 14 numbers of clusters, the seconds here are for one of them.",
         ],
-        [Table(columns, lines_)],
+        [cases, Table(columns, found, digits=2)],
     )
 
 

@@ -39,9 +39,11 @@ CANDIDATES = {
 SAMPLE = 5_000
 # Base clusterings have about the wanted number of clusters if this share of them is within that distance.
 _SHARE_NEAR, _NEAR = 0.9, 0.25
-# By how much another method must agree better than DAL where they have not. Agreement with base clusterings
-# of other numbers of clusters is a poor guide to small differences, and a good one to a failure.
-_LEAD = 0.15
+# Who may take DAL's place where they have not, and by how much it must agree better. Agreement with base
+# clusterings of other numbers of clusters is a poor guide to small differences, and a good one to a failure;
+# methods that follow the base labels closely have the most of it and are no better. Where the rival is too
+# costly, any other method may.
+_RIVAL, _LEAD = "LWEA", 0.1
 
 
 class Choice(NamedTuple):
@@ -120,9 +122,9 @@ def fuse(
     "auto" fits :class:`DAL`, :class:`LWGP`, :class:`PCE`, :class:`MixtureConsensus` and, on small tables,
     :class:`LWEA` and :class:`SPCE`; lets the mixture improve what each of the others found; and keeps the
     answer with the highest mean normalised mutual information with the base labels. Where the base
-    clusterings have other numbers of clusters than `n_clusters`, another method must agree better than DAL
-    by 15 %. No true classes are ever used. The rule and what it was measured on: the page on `fuse` in
-    the documentation.
+    clusterings have other numbers of clusters than `n_clusters`, it is DAL's unless LWEA, improved or not,
+    agrees better by 10 %; any other method where LWEA was not tried. No true classes are ever used. The rule
+    and what it was measured on: the page on `fuse` in the documentation.
 
     Base clusterings that fall into groups which share no instance are refused: nothing could match their
     clusters.
@@ -250,7 +252,7 @@ def _choose(
         if progress is not None:
             progress(f"merged by {best.name}", n_steps, n_steps)
     ranked = tuple(sorted(models, key=_place, reverse=True))
-    return Choice(model, best.name, _reason(best, lead, sampled), ranked)
+    return Choice(model, best.name, _reason(best, lead if "DAL" in names else 0.0, names, sampled), ranked)
 
 
 def methods_for(table: Partitions) -> list[str]:
@@ -269,12 +271,12 @@ def _place(candidate: Candidate) -> float:
 
 
 def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
-    """The candidate of highest agreement; with a lead, DAL unless that one is ahead by as much."""
-    best = max(tried, key=_place)
-    for usual in tried:
-        if usual.method == "DAL" and not usual.polished:
-            return usual if lead and best.agreement <= (1.0 + lead) * usual.agreement else best
-    return best  # DAL refuses very many base clusters
+    """The candidate of highest agreement; with a lead, DAL unless its rival is ahead by as much."""
+    usual = next((one for one in tried if one.method == "DAL" and not one.polished), None)
+    if not lead or usual is None:  # DAL refuses very many base clusters
+        return max(tried, key=_place)
+    best = max([one for one in tried if one.method == _RIVAL] or tried, key=_place)
+    return best if best.agreement > (1.0 + lead) * usual.agreement else usual
 
 
 def candidates(
@@ -299,12 +301,18 @@ def _polished(table: Partitions, model: Any, unobserved: Any) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
 
 
-def _reason(best: Candidate, lead: float, sampled: bool) -> str:
+def _reason(best: Candidate, lead: float, names: Sequence[str], sampled: bool) -> str:
     where = f" on {SAMPLE} instances" if sampled else ""
     if lead and best.method == "DAL" and not best.polished:
+        others = f"{_RIVAL} does not agree" if _RIVAL in names else "no other method agrees"
         return (
-            "The base clusterings have other numbers of clusters, and no other method agrees better with "
-            f"them by {lead:.0%}{where}."
+            f"The base clusterings have other numbers of clusters, and {others} better with them "
+            f"by {lead:.0%}{where}."
+        )
+    if lead:
+        return (
+            "The base clusterings have other numbers of clusters, and it agrees better with them than DAL by "
+            f"more than {lead:.0%}{where} (mean NMI {best.agreement:.3f})."
         )
     return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
 
