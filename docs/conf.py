@@ -92,8 +92,11 @@ def _read_page(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = source[0].replace("../benchmarks/README.md", "benchmarks.md")
     if page == "methods/index":
         # In the order of the groups on the page.
-        pages = list(dict.fromkeys(re.findall(r"\]\(([\w-]+)\.md\)", source[0])))
-        source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+        pages = {
+            page: name for name, page in reversed(re.findall(r"\[([^\[\]]+)\]\(([\w-]+)\.md\)", source[0]))
+        }
+        lines = "\n".join(f"{name} <{page}>" for page, name in reversed(pages.items()))
+        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{lines}\n```\n"
     elif page == "reproduction/index":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     elif page.startswith("methods/") and (names := _methods_on(source[0])):
@@ -103,6 +106,7 @@ def _read_page(app: Sphinx, page: str, source: list[str]) -> None:
 
 # What a reader of a method's page came for; everything below it, such as measurements, is folded.
 _OPEN = {
+    "Living with a result",
     "When to use it, and when not",
     "In a picture",
     "In Python",
@@ -115,7 +119,7 @@ _OPEN = {
 
 def _fold(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Sections of a method's page that are not for every reader open by a click, or by a link into them."""
-    if not page.startswith("methods/") or page.removeprefix("methods/") not in _page_of_method().values():
+    if page != "fuse" and page.removeprefix("methods/") not in autosummary_context["method_pages"].values():
         return
     for section in [
         part for top in doctree.children for part in top.children if isinstance(part, nodes.section)

@@ -110,14 +110,14 @@ def index() -> str:
     return "\n\n".join(parts)
 
 
-_FIRST = """If you do not want to choose, do not:
+_FIRST = """Let one call choose:
 
 - [`fuse`](../fuse.md) takes **labels**, tries the methods that suit the table and keeps the answer that
   agrees best with the base clusterings;
 - [`fuse_views`](../guide/views.md) takes **tables of features**, by [PSE](pse.md);
 - [`compare`](../guide/which-method.md) shows several methods side by side, without true classes.
 
-If you do, begin with one of these:"""
+To choose a method yourself, begin with one of these:"""
 
 
 def _table(found: list[type]) -> str:
