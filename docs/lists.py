@@ -8,6 +8,7 @@ python docs/lists.py --show     print those of README and index instead
 import inspect
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 

@@ -22,7 +22,7 @@ from consilience._files import is_special
 from consilience._values import did_you_mean
 from consilience.cli.errors import Interrupted, UsageError
 from consilience.cli.federated import federated
-from consilience.cli.help import App
+from consilience.cli.help import ENGINES, READING, WRITING, App
 
 if TYPE_CHECKING:
     from consilience import Comparison, Fusion
@@ -76,7 +76,6 @@ Labels = Annotated[
         metavar="LABELS...",
     ),
 ]
-READING, WRITING, ENGINES = "What is read", "What is written", "Where the work is done"
 IdColumn = Annotated[
     list[str] | None,
     typer.Option(
