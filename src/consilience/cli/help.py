@@ -99,7 +99,7 @@ def _option(parameter: Any) -> str:
 
 def _explained(parameter: Any) -> str:
     default = getattr(parameter.default, "value", parameter.default)
-    shown = not (default is None or callable(default) or isinstance(default, bool | list | tuple))
+    shown = isinstance(default, str | int | float) and not isinstance(default, bool)
     more = f" [default: {default}]" if shown else ""
     more += " [required]" if parameter.required and parameter.param_type_name == "option" else ""
     return plain(parameter.help or "") + more
