@@ -45,7 +45,8 @@ def test_help_is_complete_and_plain(page):
     else:
         assert examples
     for parameter in command.params:
-        assert parameter.help, parameter.name
+        name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
+        assert re.search(rf"^  .*{re.escape(name)}(.*|.*\n) {{2,}}\w", text, flags=re.MULTILINE), name
         if parameter.param_type_name == "argument":
             assert parameter.metavar in lines[0]
             continue
