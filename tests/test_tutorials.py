@@ -10,7 +10,7 @@ import pytest
 TUTORIALS = Path(__file__).parent.parent / "docs" / "tutorials"
 NAMES = sorted(page.stem for page in TUTORIALS.glob("*.md") if page.stem != "index")
 
-DRAWING = {"fuse", "fuse_views", "fuse_parquet", "compare", "base_partitions", "KMeans"}
+DRAWING = {"fuse", "fuse_views", "fuse_parquet", "merge_parts", "compare", "base_partitions", "KMeans"}
 
 
 def cells(name):
