@@ -88,9 +88,9 @@ def two_views() -> Toy:
 
 
 def features() -> Toy:
-    """Seven round clusters of different sizes: runs of k-means end in different places."""
+    """Seven round clusters: runs of k-means end in different places."""
     rng = np.random.RandomState(SEED)
-    truth = np.repeat(np.arange(7), [60, 45, 35, 25, 20, 15, 15])
+    truth = np.repeat(np.arange(7), 30)
     centres = np.array([[0, 0], [2, 0.3], [4, 0], [0.8, 2], [3, 2.1], [5, 2], [2, 4]])
     points = centres[truth] + rng.normal(0, 0.4, (len(truth), 2))
     return Toy(points, points, truth)
