@@ -53,6 +53,7 @@ html_theme = "furo"
 html_title = "consilience"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["fold.js"]
 html_theme_options = {
     "source_repository": "https://github.com/consilience-clustering/consilience/",
     "source_branch": "main",
