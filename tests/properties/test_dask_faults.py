@@ -135,6 +135,16 @@ def cluster():
             client.close()
 
 
+def revive(client):
+    """Two workers again, also where the cluster gave up replacing them, as on a busy machine."""
+    try:
+        client.wait_for_workers(2, timeout=30)
+    except TimeoutError:
+        client.cluster.scale(0)
+        client.cluster.scale(2)
+        client.wait_for_workers(2, timeout=300)
+
+
 def kill_one(client, which):
     pids = sorted(client.run(os.getpid).values())
     os.kill(pids[which % len(pids)], signal.SIGKILL)
@@ -150,19 +160,25 @@ def moments(steps):
 @pytest.mark.skipif(not FUZZ, reason="takes minutes; `make fuzz`, and some phases in tests/test_dask.py")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_worker_is_killed_in_every_phase(cluster, folder, tmp_path, method):
+    import dask
+
     with cluster.as_current():
         with at_step(-1, None) as steps:
             expected = quietly(method, folder, tmp_path / "whole")
         assert steps
         print(f"{method}: {len(moments(steps))} kills in the steps {sorted(set(steps))}")
         for number in moments(steps):
-            with at_step(number, partial(kill_one, cluster, number)):
+            revive(cluster)
+            with (
+                dask.config.set({"consilience.wait-for-workers": 60}),
+                at_step(number, partial(kill_one, cluster, number)),
+            ):
                 found, error = answer_or_error(method, folder, tmp_path / f"out-{number}")
             if error is None:
                 assert_array_equal(found, expected)
             else:
                 print(f"{method}, step {steps[number // 2]}: {error}")
-                assert "several workers died" in str(error)
+                assert re.search(r"(several workers died|no worker for \d+ s).* Hint: ", str(error))
 
 
 # --- all of them --------------------------------------------------------------------------------------------
