@@ -67,7 +67,7 @@ test-scverse: .venv-scverse/.ready
 	@touch $@
 
 test-federated: .venv-federated/.ready
-	.venv-federated/bin/python -m pytest -n 2 tests/federated
+	.venv-federated/bin/python -m pytest -n 2 --dist worksteal tests/federated
 
 # What each property has tried is printed at the end, and the seed at the start: SEED=... draws the same again.
 SEED ?= $(shell date +%s)
