@@ -39,9 +39,11 @@ test: $(VENV)/.ready
 	$(RUN)python -m pytest -n auto --dist worksteal
 
 # pip has no way to ask for lowest versions; uv has, and brings Python 3.11 where there is none.
-.venv-floors/.ready: pyproject.toml
+.venv-uv/bin/uv:
 	$(PYTHON) -m venv .venv-uv
 	.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv-floors/.ready: pyproject.toml | .venv-uv/bin/uv
 	.venv-uv/bin/uv venv --quiet --clear --python 3.11 .venv-floors
 	.venv-uv/bin/uv pip install --quiet --python .venv-floors --resolution lowest-direct --editable '.[test]'
 	@touch $@
@@ -59,13 +61,13 @@ test-scverse: .venv-scverse/.ready
 	.venv-scverse/bin/python -m pytest tests/scverse src/consilience/scverse
 
 # Flower holds back typer, rich, packaging and protobuf, so it has an environment of its own.
-.venv-federated/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv-federated
-	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[federated]' pytest pytest-xdist pandas
+.venv-federated/.ready: pyproject.toml | .venv-uv/bin/uv
+	.venv-uv/bin/uv venv --quiet --clear --python $(PYTHON) .venv-federated
+	.venv-uv/bin/uv pip install --quiet --python .venv-federated --editable '.[federated]' pytest pytest-xdist pandas
 	@touch $@
 
 test-federated: .venv-federated/.ready
-	.venv-federated/bin/python -m pytest -n 2 tests/federated tests/test_federated.py src/consilience/federated
+	.venv-federated/bin/python -m pytest -n 2 tests/federated
 
 # What each property has tried is printed at the end, and the seed at the start: SEED=... draws the same again.
 SEED ?= $(shell date +%s)

@@ -53,6 +53,11 @@ html_theme = "furo"
 html_title = "consilience"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_theme_options = {
+    "source_repository": "https://github.com/consilience-clustering/consilience/",
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
@@ -93,11 +98,48 @@ autosummary_context = {
 def _read_page(app: Sphinx, page: str, source: list[str]) -> None:
     """Pages are read as files in the repository too: what only the site needs is added here."""
     source[0] = source[0].replace("../benchmarks/README.md", "benchmarks.md")
-    if page in ("methods/index", "reproduction/index"):
+    if page == "methods/index":
+        # In the order of the groups on the page.
+        pages = {
+            page: name for name, page in reversed(re.findall(r"\[([^\[\]]+)\]\(([\w-]+)\.md\)", source[0]))
+        }
+        lines = "\n".join(f"{name} <{page}>" for page, name in reversed(pages.items()))
+        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{lines}\n```\n"
+    elif page == "reproduction/index":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     elif page.startswith("methods/") and (names := _methods_on(source[0])):
         links = ", ".join(f"{{py:obj}}`{_home(name)}.{name}`" for name in names)
         source[0] += f"\n## Reference\n\nParameters, attributes and mathematics: {links}.\n"
+
+
+# What a reader of a method's page came for; everything below it, such as measurements, is folded.
+_OPEN = {
+    "Living with a result",
+    "When to use it, and when not",
+    "In a picture",
+    "In Python",
+    "Parameters that matter",
+    "What you get",
+    "How it works",
+    "Reference",
+}
+
+
+def _fold(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Sections of a method's page that are not for every reader open by a click, or by a link into them."""
+    if page != "fuse" and page.removeprefix("methods/") not in autosummary_context["method_pages"].values():
+        return
+    for section in [
+        part for top in doctree.children for part in top.children if isinstance(part, nodes.section)
+    ]:
+        title = section.children[0]
+        if title.astext() not in _OPEN:
+            section.children[:1] = [_html('<details class="fold"><summary>'), title, _html("</summary>")]
+            section.append(_html("</details>"))
+
+
+def _html(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
 
 
 def _home(name: str) -> str:
@@ -161,6 +203,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "mathml", inline_renderers=(_inline_math, None), block_renderers=(_displayed_math, None)
     )
     app.connect("source-read", _read_page)
+    app.connect("doctree-resolved", _fold)
     app.connect("missing-reference", _find_short_name)
     app.connect("autodoc-skip-member", _skip_member)
     app.connect("autodoc-process-docstring", _part_paragraphs, priority=400)  # before numpydoc reads it

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from consilience.fusion.labels import CANDIDATES
 
 ROOT = Path(__file__).parent.parent
 TARGETS = (ROOT / "README.md", ROOT / "docs" / "methods" / "index.md")
+# The README is read where no page lies beside it, so its links are whole.
+SITE = "https://consilience.readthedocs.io/en/latest/"
 BEGIN, END = "<!-- methods -->", "<!-- end of methods -->"
 LABELS, VIEWS, FEATURES = (f"consilience.{name}" for name in ("consensus", "multiview", "features"))
 
@@ -32,60 +35,101 @@ def page_of(method: type) -> str:
     return "index.md"
 
 
+class Group(NamedTuple):
+    """Methods that are looked for together."""
+
+    title: str
+    sentence: str
+    methods: list[type]
+
+
+def groups() -> list[Group]:
+    """All methods, by what goes in and how much of it: each is in one group."""
+    labels, views, features = methods(LABELS), methods(VIEWS), methods(FEATURES)
+    tried = [m for m in (*labels, *views, *features) if m.about.experimental]
+    sure = [m for m in labels if m not in tried]
+    return [
+        Group(
+            "Labels, any size",
+            "Time grows with the distinct label rows: at most as many as instances, often far fewer.",
+            [m for m in sure if m.about.linear],
+        ),
+        Group(
+            "Labels, small tables",
+            "All pairs of distinct label rows are compared: up to some thousand of them.",
+            [m for m in sure if not m.about.linear],
+        ),
+        Group(
+            "Views",
+            "Several tables of features about the same instances, with rows absent here and there.",
+            [m for m in views if m not in tried],
+        ),
+        Group("Features", "One table of features, complete.", [m for m in features if m not in tried]),
+        Group("Experimental", "To try an idea or to compare with a paper; not for work.", tried),
+    ]
+
+
 def readme() -> str:
     """By what one has, the methods that take it."""
-    labels, views = methods(LABELS), methods(VIEWS)
-    some = [m for m in labels if not m.about.linear]
-    tried = [m for m in some if m.about.experimental]
     rows = [
-        ("labels, do not want to choose", "[`fuse`](docs/fuse.md); side by side: [`compare`](docs/cli.md)"),
-        ("labels, any number of instances", _linked(m for m in labels if m.about.linear)),
         (
-            "labels, some thousand different rows",
-            f"{_linked(m for m in some if m not in tried)}; experimental: {_linked(tried)}",
+            "**start here**",
+            f"[`fuse`]({SITE}fuse.html) for labels, [`fuse_views`]({SITE}guide/views.html) for tables of "
+            f"features; side by side: [`compare`]({SITE}guide/which-method.html)",
         ),
-        ("one table of features", _linked(methods(FEATURES))),
-        ("several tables of features, rows absent", f"[`fuse_views`](docs/guide/views.md); {_linked(views)}"),
+        *((group.title.lower(), _linked(group.methods)) for group in groups()),
         (
             "more than fits in memory",
-            "[`consilience.dask`](docs/dask.md): the same classes over Dask collections and Parquet folders",
+            f"[`consilience.dask`]({SITE}dask.html): the same classes over Dask collections and Parquet",
         ),
     ]
     return "\n".join(["| what you have | methods |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
 
 
-def _linked(found: Iterable[type]) -> str:
-    ordered = sorted(found, key=lambda m: (not m.about.featured, m.__name__.lower()))
+def _linked(found: list[type]) -> str:
     return ", ".join(
-        f"[{'**' * m.about.featured}`{m.__name__}`{'**' * m.about.featured}](docs/methods/{page_of(m)})"
-        for m in ordered
+        f"[{'**' * m.about.featured}`{m.__name__}`{'**' * m.about.featured}]"
+        f"({SITE}methods/{page_of(m).removesuffix('.md')}.html)"
+        for m in _ordered(found)
+    )
+
+
+def _ordered(found: list[type]) -> list[type]:
+    """Good first choices, then the candidates of `fuse`, then by name."""
+    order = {name: place for place, name in enumerate(CANDIDATES)}
+    return sorted(
+        found, key=lambda m: (not m.about.start, order.get(m.__name__, len(order)), m.__name__.lower())
     )
 
 
 def index() -> str:
-    """Tables by what goes in and by cost."""
-    labels, views = methods(LABELS), methods(VIEWS)
-    parts = [
-        ("Labels in, cost linear in the rows", [m for m in labels if m.about.linear], False),
-        ("Labels in, all pairs of rows", [m for m in labels if not m.about.linear], False),
-        ("Views in, no pairs of instances", [m for m in views if m.about.linear], True),
-        ("Views in, all pairs of instances", [m for m in views if not m.about.linear], True),
-        ("One table of features in", list(methods(FEATURES)), False),
-    ]
-    return "\n\n".join(f"## {title}\n\n{_table(found, new)}" for title, found, new in parts)
+    """A table for every group, and one of good first choices."""
+    found = groups()
+    first = [m for group in found for m in _ordered(group.methods) if m.about.start]
+    parts = [f"## Start here\n\n{_FIRST}\n\n{_table(first)}"]
+    parts += [f"## {group.title}\n\n{group.sentence}\n\n{_table(_ordered(group.methods))}" for group in found]
+    return "\n\n".join(parts)
 
 
-def _table(found: list[type], new: bool) -> str:
-    """In the order of `fuse`'s candidates, then by name; `new`: whether it places new instances."""
-    tried = list(CANDIDATES)
-    order = {name: place for place, name in enumerate(tried)}
-    found = sorted(found, key=lambda m: (order.get(m.__name__, len(tried)), m.__name__.lower()))
+_FIRST = """Let one call choose:
+
+- [`fuse`](../fuse.md) takes **labels**, tries the methods that suit the table and keeps the answer that
+  agrees best with the base clusterings;
+- [`fuse_views`](../guide/views.md) takes **tables of features**, by [PSE](pse.md);
+- [`compare`](../guide/which-method.md) shows several methods side by side, without true classes.
+
+To choose a method yourself, begin with one of these:"""
+
+
+def _table(found: list[type]) -> str:
+    """In bold: candidates of `fuse`. Of views it says whether new instances can be placed."""
+    views = [m for m in found if m.__module__.startswith(VIEWS)]
+    new = len(views) == len(found)
     head = ["method", "use it", "not when", *(["new instances"] if new else []), "cost"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for m in found:
-        bold = "**" * (m.__name__ in order)
+        bold = "**" * (m.__name__ in CANDIDATES)
         cells = [f"{bold}[{m.__name__}]({page_of(m)}){bold}", m.about.use, m.about.avoid]
-        cells[1] += " (experimental)" * m.about.experimental
         cells += ["yes" if hasattr(m, "predict") else "no"] if new else []
         most = getattr(m, "max_rows", getattr(m, "max_instances", np.inf))
         cells.append(m.about.cost + (f"; at most {int(most)}" if np.isfinite(most) else ""))

@@ -25,10 +25,8 @@ from tests.planted import planted
 
 KINDS = [
     {},
-    {"n_clusters": (2, 6)},
-    {"subsample": 0.4},
+    {"n_clusters": (2, 6), "subsample": 0.4},
     {"method": "graph"},
-    {"method": "graph", "subsample": 0.5},
     {"method": "spectral"},
     {"method": AgglomerativeClustering()},
     {"method": DBSCAN(eps=0.6), "n_clusters": None},

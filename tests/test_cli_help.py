@@ -45,7 +45,8 @@ def test_help_is_complete_and_plain(page):
     else:
         assert examples
     for parameter in command.params:
-        assert parameter.help, parameter.name
+        name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
+        assert re.search(rf"^  .*{re.escape(name)}(.*|.*\n) {{2,}}\w", text, flags=re.MULTILINE), name
         if parameter.param_type_name == "argument":
             assert parameter.metavar in lines[0]
             continue
@@ -64,7 +65,7 @@ def test_a_group_without_a_command_shows_its_help(capfd):
 def test_defaults_are_shown_and_flags_have_none():
     text = CliRunner().invoke(app, ["fuse", "--help"]).output
     assert re.search(r"--seed NUMBER +One seed, one answer\. \[default: 0\]", text)
-    assert re.search(r"--engine memory\|blocks\|dask\n.*?\[default: memory\]", text, flags=re.DOTALL)
+    assert re.search(r"--engine auto\|memory\|blocks\|dask\n.*?\[default:\s+auto\]", text, flags=re.DOTALL)
     assert "False" not in text
     assert "None" not in text.replace("null, None", "").replace(
         "null,\n                              None", ""

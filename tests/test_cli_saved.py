@@ -259,8 +259,8 @@ def test_a_profile_of_views(tmp_path, monkeypatch, capfd):
         (["--profile", "empty.csv"], "empty.csv has no rows. Hint"),
         (["--profile", "wrong.csv"], "wrong.csv has no column 'id'. Hint"),
         (["--profile", "march.csv", "-o", "march.csv"], "'march.csv' is named twice"),
-        (["--weights", "a=2", "--engine", "blocks"], "--weights needs the whole table"),
-        (["--name-after", "a", "--engine", "blocks"], "--name-after needs the whole table"),
+        (["--weights", "a=2", "--engine", "blocks", "-o", "m"], "--weights needs the whole table"),
+        (["--name-after", "a", "--engine", "blocks", "-o", "m"], "--name-after needs the whole table"),
     ],
 )
 def test_wrong_options_are_one_line(march, capfd, options, message):

@@ -310,21 +310,33 @@ def cut_into_views(X):
     return [X[:, :4], X[:, 4:]]
 
 
-@every_view_method
-def test_the_mask_is_routed_through_a_pipeline(name, settings, clear):
+@pytest.mark.parametrize("name", multiview.__all__)
+def test_the_mask_can_be_asked_for(name):
+    with config_context(enable_metadata_routing=True):
+        model = build(name, {})
+        model.set_fit_request(mask=True)
+        assert model.get_metadata_routing().fit.requests == {"mask": True}
+        for method in ("predict", "transform"):
+            if hasattr(model, method):
+                getattr(model, f"set_{method}_request")(mask=True)
+                assert getattr(model.get_metadata_routing(), method).requests == {"mask": True}
+
+
+@pytest.mark.parametrize("name", ["APMC", "PVC", "LFIMVC"])
+def test_the_mask_is_routed_through_a_pipeline(name, clear):
     """A wide table is cut into views, and the mask comes by scikit-learn's way of handing things on."""
     _, views, observed = clear
     wide = np.hstack([np.where(observed[:, [v]], view, 1e6) for v, view in enumerate(views)])
-    pipeline = make_pipeline(FunctionTransformer(cut_into_views), build(name, settings))
+    pipeline = make_pipeline(FunctionTransformer(cut_into_views), build(name, {}))
     with config_context(enable_metadata_routing=True):
         with pytest.raises(ValueError, match=r"\[mask\] are passed but are not explicitly set"):
             pipeline.fit(wide, mask=observed)
         pipeline[-1].set_fit_request(mask=True)
         pipeline.fit(wide, mask=observed)
-        assert_array_equal(pipeline[-1].labels_, fitted(name, settings).labels_)
+        assert_array_equal(pipeline[-1].labels_, fitted(name, {}).labels_)
         if hasattr(pipeline[-1], "predict"):
             pipeline[-1].set_predict_request(mask=True)
-            expected = fitted(name, settings).predict(views, mask=observed)
+            expected = fitted(name, {}).predict(views, mask=observed)
             assert_array_equal(pipeline.predict(wide, mask=observed), expected)
 
 

@@ -1,4 +1,4 @@
-"""The pages: their Python runs, every method has a page that says what it costs, and when not to use it."""
+"""The pages: their Python runs, and those of methods open with when to use them and when not."""
 
 import re
 import runpy
@@ -106,18 +106,57 @@ def test_the_reference_has_every_subpackage():
     assert set(listed) == {*consilience._SUBPACKAGES, "dask"}
 
 
-def test_files_that_the_readme_links_to_are_there():
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text())
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+SITE = "https://consilience.readthedocs.io/en/latest/"
+REPOSITORY = "https://github.com/consilience-clustering/consilience"
+PICTURES = REPOSITORY.replace("github.com", "raw.githubusercontent.com") + "/main/"
+
+
+def test_what_the_readme_links_to_is_there():
+    """It is shown by package indices too, where no file lies beside it: links and pictures are whole."""
+    text = (ROOT / "README.md").read_text()
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)}
+    assert [link for link in links if not link.startswith("https://")] == []
+    pages = {link.removeprefix(SITE).removesuffix(".html") for link in links if link.startswith(SITE)}
+    assert len(pages) > 20
+    assert [
+        page for page in pages if not any((DOCS / f"{page}.{kind}").exists() for kind in ("md", "rst"))
+    ] == []
+    pictures = {link.removeprefix(PICTURES) for link in links if link.startswith(PICTURES)}
+    assert len(pictures) == 2
+    assert [picture for picture in pictures if not (ROOT / picture).exists()] == []
+    elsewhere = {link for link in links if not link.startswith((SITE, PICTURES, REPOSITORY))}
+    assert all(link.startswith("https://img.shields.io/badge/") for link in elsewhere)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_has_a_page_with_cost_and_when_not_to_use_it(method):
     page = page_of(method)
     assert page is not None, f"no page in docs/methods opens with {method}(n_clusters"
-    assert "\n## When to use it, and when not\n" in METHOD_PAGES[page]
+    opening = re.findall(r"^## (.+)$", METHOD_PAGES[page], flags=re.MULTILINE)[:4]
+    expected = ["When to use it, and when not", "In a picture", "In Python", "Parameters that matter"]
+    assert opening == expected
     assert re.search(r"\n## .*[Cc]ost\n", METHOD_PAGES[page])
+
+
+def test_every_page_of_a_method_shows_its_picture():
+    pages = {page_of(method) for method in METHODS}
+    shown = {name: re.findall(r"\]\(img/([a-z0-9]+)\.png\)", METHOD_PAGES[name]) for name in pages}
+    drawn = {path.stem for path in (DOCS / "methods" / "img").glob("*.png")} - {"apmc_sensitivity"}
+    assert {one for found in shown.values() for one in found} == drawn
+    for name, found in shown.items():
+        assert found, name
+        assert {one for one in found if page_of_lower(one) == name} == set(found)
+    assert max((DOCS / "methods" / "img" / f"{one}.png").stat().st_size for one in drawn) < 60_000
+
+
+def page_of_lower(stem):
+    return page_of(next(method for method in METHODS if method.lower() == stem))
+
+
+def test_the_pictures_of_methods_are_drawn_by_their_script(tmp_path, capsys):
+    runpy.run_path(str(DOCS / "pictures.py"))["main"](["DAL", "PCE", "NEMO"], tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"dal.png", "pce.png", "nemo.png"}
+    assert "kB" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -203,8 +203,7 @@ def test_what_cannot_be_merged_is_refused_by_name(parts, said):
         merge_parts(parts(), 2, parties="abc" if len(parts()) > 2 else None)
 
 
-def test_a_column_that_holds_ids_is_refused_at_the_party_and_at_the_server():
-    accounts = Partitions.of({"account": [f"x{i // 2}" for i in range(40)]})
+def test_a_column_that_holds_ids_is_refused_at_the_server_too():
     ids = [f"customer {i}" for i in range(40)]
     own, _ = part_of("b", dict(zip(ids, ["u", "v"] * 20, strict=True)))
     forged = own._replace(party="a", columns=("account",), codes=np.arange(40, dtype=np.int8)[:, None])
@@ -212,8 +211,11 @@ def test_a_column_that_holds_ids_is_refused_at_the_party_and_at_the_server():
         PartyError, match=r"^column 'account' of party 'a' has a different label in every row"
     ):
         merge_parts([forged, own], 2)
-    with pytest.raises(PartyError, match=r"every label of party 'a' has fewer than 5 members"):
-        prepare(accounts, ids, "a", KEY)
+
+
+def test_a_party_of_which_nothing_may_leave_is_refused():
+    with pytest.raises(PartyError, match=r"^every label of party 'a' has fewer than 5 members"):
+        part_of("a", BANKS["a"], smallest=5)
 
 
 # --- a party's own files ------------------------------------------------------------------------------------

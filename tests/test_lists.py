@@ -79,7 +79,7 @@ def with_toy(tmp_path_factory):
 
 def test_a_new_file_is_a_new_method_everywhere(with_toy):
     shown = with_toy("-c", USE)
-    assert "[`Toy`](docs/methods/toy.md)" in shown
+    assert "[`Toy`](https://consilience.readthedocs.io/en/latest/methods/toy.html)" in shown
     assert "| [Toy](toy.md) | never | always | rows |" in shown
     assert "Toy\tlabels\tA toy that puts all rows in one cluster but the first ones." in with_toy(
         "-m", "consilience", "methods", "--input", "labels"

@@ -48,22 +48,22 @@ def killed_after(n):
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     with pytest.raises(Killed):
-        run(tmp_path / "killed", draws=1, parts=("published",), fit=killed_after(5))
+        run(tmp_path / "killed", draws=1, only=("published",), fit=killed_after(5))
     assert len(read(tmp_path / "killed")) == 5
-    left = run(tmp_path / "killed", draws=1, parts=("published",), fit=pretend)
-    assert left == run(tmp_path / "whole", draws=1, parts=("published",), fit=pretend) - 5
+    left = run(tmp_path / "killed", draws=1, only=("published",), fit=pretend)
+    assert left == run(tmp_path / "whole", draws=1, only=("published",), fit=pretend) - 5
     columns = ["cell", "nmi_max"]
     whole, pieces = (read(tmp_path / name)[columns].reset_index(drop=True) for name in ("whole", "killed"))
     pd.testing.assert_frame_equal(whole, pieces)
-    assert run(tmp_path / "whole", draws=1, parts=("published",), fit=pretend) == 0
+    assert run(tmp_path / "whole", draws=1, only=("published",), fit=pretend) == 0
 
 
 def test_fits_made_again_take_the_place_of_the_old_ones(tmp_path):
-    run(tmp_path, draws=1, parts=("published",), fit=pretend)
+    run(tmp_path, draws=1, only=("published",), fit=pretend)
     made = run(
         tmp_path,
         draws=1,
-        parts=("published",),
+        only=("published",),
         fit=lambda cell: pretend(cell)._replace(nmi_max=2.0),
         again=("fuse_views",),
     )

@@ -17,11 +17,12 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
+    only = "a part, group, data set, way of missing, or 'k x 2'; any of several: published, planted, VS, ..."
     running = commands.add_parser("run", help="fit what is not there yet")
     running.add_argument("folder", type=Path)
     running.add_argument("--draws", type=int, default=design.DRAWS)
     running.add_argument("--rows", type=int, default=design.ROWS, help="of larger sets; 0 is all")
-    running.add_argument("--parts", nargs="+", default=[], choices=("labels", "views", "published"))
+    running.add_argument("--only", nargs="+", default=[], metavar="WORD", help=only)
     running.add_argument("--minutes", type=float, default=float("inf"))
     running.add_argument(
         "--again", nargs="+", default=[], metavar="METHOD", help="fit these anew where they are"
@@ -37,7 +38,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "run":
         options = {name: getattr(given, name) for name in ("draws", "rows", "minutes")}
-        run(given.folder, parts=tuple(given.parts), again=tuple(given.again), **options)
+        run(given.folder, only=tuple(given.only), again=tuple(given.again), **options)
     elif given.command == "scale":
         scale.run(given.folder)
     elif given.command == "page":

@@ -87,6 +87,11 @@ class Table(NamedTuple):
     rows: int  # the most; 0 is all
     draw: int
 
+    @property
+    def words(self) -> set[str]:
+        """By which it may be asked for."""
+        return {self.part, self.group, self.data, self.mechanism, f"k x {self.factor:g}"}
+
 
 class Cell(NamedTuple):
     """One fit."""
@@ -100,11 +105,11 @@ class Cell(NamedTuple):
         return hashlib.sha256(json.dumps([*self.table, self.method]).encode()).hexdigest()[:20]
 
 
-def cells(draws: int = DRAWS, rows: int = ROWS, parts: tuple[str, ...] = ()) -> Iterator[Cell]:
+def cells(draws: int = DRAWS, rows: int = ROWS, only: tuple[str, ...] = ()) -> Iterator[Cell]:
     """In turns: a draw of the leaders, a first look at everything, the next draw of the leaders, the rest."""
     turns = [(2 * draw + behind, draw, of) for draw in range(draws) for of, behind in _BEHIND.items()]
     for _, draw, of in sorted(turns, key=lambda turn: turn[:2]):
-        yield from (cell for cell in of(draw, rows) if not parts or cell.table.part in parts)
+        yield from (cell for cell in of(draw, rows) if not only or cell.table.words & set(only))
 
 
 def _leaders(draw: int, rows: int) -> Iterator[Cell]:
@@ -128,7 +133,7 @@ def _rest(draw: int, rows: int) -> Iterator[Cell]:
     for table in _small_pools(draw, rows):
         if table.missing == 0.5:
             yield from (Cell(table, method) for method in SLOW)
-    for missing, factor, data in product(RATIOS[:3], FACTORS, MIXED):
+    for missing, factor, data in product((0.5, 0.0, 0.9), FACTORS, MIXED):
         table = Table("labels", "mixed", data, "entries", missing, 20, factor, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
     for data, missing in product(PLANTED, RATIOS):

@@ -19,7 +19,7 @@ def run(
     *,
     draws: int = DRAWS,
     rows: int = ROWS,
-    parts: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
     minutes: float = float("inf"),
     fit: Callable[[Cell], Result] | None = None,
     again: tuple[str, ...] = (),
@@ -31,7 +31,7 @@ def run(
     store, fit = Store(folder, Result, KEYS), fit or Fitter()
     known = read(folder)
     done = set(known["cell"][~known["method"].isin(again)])
-    todo = [cell for cell in cells(draws, rows, parts) if cell.digest not in done]
+    todo = [cell for cell in cells(draws, rows, only) if cell.digest not in done]
     if again:
         before = set(known["cell"])
         todo = [cell for cell in todo if cell.method in again and cell.digest in before]

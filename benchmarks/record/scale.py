@@ -49,7 +49,14 @@ CASES = (
         0.0,
         "diceR is an R package and was not run here",
     ),
-    Case("two million objects", "ClusterEnsembles issue 21: out of memory", 2_000_000, 10, 0.3, "see below"),
+    Case(
+        "two million objects",
+        "ClusterEnsembles issue 21: hbgf out of memory, mended since",
+        2_000_000,
+        10,
+        0.3,
+        "ensembleclustering, its new name, is below",
+    ),
     Case(
         "94 655 cells",
         "SC3 issue 68: 5000 cells got a cluster, 89 655 did not",
@@ -69,7 +76,7 @@ CASES = (
     ),
 )
 METHODS = ("fuse", "DAL")
-PEERS = ("hgpa", "mcla")
+PEERS = ("hbgf", "hgpa")
 
 
 class Scaled(NamedTuple):

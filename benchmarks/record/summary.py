@@ -137,18 +137,46 @@ def _what(rows: pd.DataFrame) -> Section:
         "What was run",
         [
             "Every line is a part of the design; draws come outermost, so what is here is about the same "
-            "tables for "
-            "all methods. A mean below is over data sets of means over the draws that all methods of its "
-            "table "
-            "have; a draw that was begun and not finished is not counted.",
-            f"Pools have at most {_listed(sorted(set(rows['rows']) - {0}))} rows, drawn at random for "
-            "every draw "
-            "(0 missing: complete tables). Methods have their defaults, know the number of clusters as "
-            "the column "
+            "tables "
+            "for all methods. A mean below is over data sets of means over the draws that all methods of its "
+            "table have; a draw that was begun and not finished is not counted.",
+            f"Pools have at most {_listed(sorted(set(_pick(rows, part='labels')['rows']) - {0}))} rows, "
+            "drawn "
+            "at random for every draw. Methods have their defaults, know the number of clusters as the "
+            "column "
             "says, and never the classes.",
+            _not_begun(rows),
         ],
         [Table(columns, lines_)],
     )
+
+
+def _not_begun(rows: pd.DataFrame) -> str:
+    """Parts of the design and methods of which there is nothing yet."""
+    designed = {
+        (_words(cell.table), cell.method) for cell in design.cells(1) if cell.table.part != "published"
+    } | {("beside published figures", design.FUSED_VIEWS)}
+    begun = {
+        ("beside published figures" if row.part == "published" else _words(row), row.method)
+        for row in rows[["part", "group", "mechanism", "missing", "factor", "method"]]
+        .drop_duplicates()
+        .itertuples()
+    }
+    parts = sorted({part for part, _ in designed} - {part for part, _ in begun})
+    methods = sorted({method for _, method in designed} - {method for _, method in begun})
+    if not parts and not methods:
+        return "Every part of the design and every method has been begun."
+    return (
+        f"Not begun yet: {'; '.join(parts) or 'no part'}. Methods without a fit: "
+        f"{', '.join(methods) or 'none'}."
+    )
+
+
+def _words(what: Any) -> str:
+    if what.part == "views":
+        return "views as they are" if what.mechanism == "natural" else f"views, {_PROTOCOLS[what.mechanism]}"
+    told = "" if what.factor == 1.0 else f", {what.factor:g} times as many clusters as classes"
+    return f"labels, {what.group} pools, missing by {what.mechanism}{told}"
 
 
 def _entries(rows: pd.DataFrame) -> Section | None:
@@ -240,13 +268,13 @@ def _lead(rows: pd.DataFrame) -> Section | None:
                 int(bases),
                 f"{missing:.0%}",
                 n_draws(here, SHOWN),
-                _number(scores["fuse"].mean()),
+                _number(scores["fuse"].mean(), 4),
                 best,
-                _number(single[best].mean()),
+                _number(single[best].mean(), 4),
                 _number(gap.mean(), 4),
                 _number(error, 4),
                 "ahead" if ahead else "level" if abs(gap.mean()) < 5e-5 else "behind",
-                _number(oracle),
+                _number(oracle, 4),
             ]
         )
         if gap.mean() < -5e-5:

@@ -21,6 +21,7 @@ class About(NamedTuple):
     paper: str = ""
     linear: bool = False  # whether that is linear in instances (views) or distinct rows (labels)
     experimental: bool = False
+    start: bool = False  # a good first choice
     featured: bool = False  # one of the five systems that this library is built around
 
 

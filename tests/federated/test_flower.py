@@ -206,7 +206,7 @@ def test_a_link_and_three_nodes_give_the_answers_of_fuse(secure, tmp_path):
     if not secure:
         configs["bank_b"]["output"] = configs["bank_b"]["output"].replace(".csv", ".parquet")
     with LocalFederation(tmp_path, configs, secure=secure) as federation:
-        federation.run(2, timeout=120.0)
+        federation.run(2)
         assert_written(configs, joined())
         assert_no_id_was_logged(tmp_path)
         if not secure:  # errors are where ids leak
@@ -215,5 +215,5 @@ def test_a_link_and_three_nodes_give_the_answers_of_fuse(secure, tmp_path):
             with pytest.raises(
                 ValueError, match=r"^the table of party 'bank_c' cannot be used \(InputError\)\."
             ):
-                federation.run(2, timeout=120.0)
+                federation.run(2)
     assert_no_id_was_logged(tmp_path)

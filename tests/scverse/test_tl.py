@@ -185,6 +185,14 @@ def test_representations_and_layers_are_chosen_by_modality(modalities):
     assert adjusted_rand_score(sparse.obs["consensus"], dense.obs["consensus"]) == 1
 
 
+def test_the_labels_of_modalities_can_be_merged(modalities):
+    found = cs.tl.fuse_views(modalities, n_clusters=3, method="LWGP", n_partitions=5, copy=True)["rna"]
+    about = found.uns["consensus"]
+    assert about["method"] == "LWGP"
+    assert len(about["base_clusterings"]) == 10
+    assert set(found.obs["consensus"]) == {"0", "1", "2"}
+
+
 def test_results_of_modalities_survive_a_file(modalities, tmp_path):
     mdata = mudata.MuData(modalities)
     cs.tl.fuse_views(mdata, n_clusters=3)

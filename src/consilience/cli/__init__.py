@@ -5,7 +5,19 @@ from typing import Any
 
 from consilience.cli.main import main
 
-__all__ = ["blocks", "catalog", "demo", "files", "main", "memory", "progress", "results", "saved"]
+__all__ = [
+    "blocks",
+    "catalog",
+    "demo",
+    "files",
+    "labels",
+    "main",
+    "memory",
+    "progress",
+    "results",
+    "saved",
+    "text",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +22,7 @@ from consilience._files import is_special
 from consilience._values import did_you_mean
 from consilience.cli.errors import Interrupted, UsageError
 from consilience.cli.federated import federated
-from consilience.cli.help import App
+from consilience.cli.help import ENGINES, READING, WRITING, App
 
 if TYPE_CHECKING:
     from consilience import Comparison, Fusion
@@ -51,6 +52,7 @@ class Unobserved(StrEnum):
 class Engine(StrEnum):
     """Where the work is done."""
 
+    auto = "auto"
     memory = "memory"
     blocks = "blocks"
     dask = "dask"
@@ -68,23 +70,34 @@ class Mechanism(StrEnum):
 Labels = Annotated[
     list[str],
     typer.Argument(
-        help="Table of labels: a row per instance, a column per base clustering. CSV, TSV, Parquet (a file "
-        "or a folder) or Arrow by suffix; - reads CSV from standard input. Several files are joined by --id.",
+        help="Table of labels: a row per instance, a column per base clustering. CSV, TSV (also .gz), Excel "
+        "(FILE.xlsx#sheet), Parquet (a file or a folder) or Arrow by suffix; - reads CSV from stdin. "
+        "Several files are joined by --id.",
         metavar="LABELS...",
     ),
 ]
-READING, WRITING, ENGINES = "What is read", "What is written", "Where the work is done"
 IdColumn = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        "--id", help="Column that holds the ids of the instances.", metavar="COLUMN", rich_help_panel=READING
+        "--id",
+        help="Column that holds the ids of the instances; FILE=COLUMN for one file, repeatable.",
+        metavar="COLUMN",
+        rich_help_panel=READING,
     ),
 ]
 Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns to use, separated by commas; all by default; FILE=A,B for one file, repeatable.",
+        metavar="A,B,...",
+        rich_help_panel=READING,
+    ),
+]
+Long = Annotated[
     str | None,
     typer.Option(
-        help="Columns to use, separated by commas; all by default.",
-        metavar="A,B,...",
+        help="A row per opinion instead: the columns of instance, source and label, separated by commas.",
+        metavar="INSTANCE,SOURCE,LABEL",
         rich_help_panel=READING,
     ),
 ]
@@ -99,7 +112,19 @@ MissingText = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="What separates the cells of CSV files.", metavar="CHARACTER", rich_help_panel=READING),
+    typer.Option(
+        help="What separates the cells of CSV files; found by itself.",
+        metavar="CHARACTER",
+        rich_help_panel=READING,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoding of CSV files, as in latin-1; found by itself.",
+        metavar="NAME",
+        rich_help_panel=READING,
+    ),
 ]
 Noise = Annotated[
     bool,
@@ -225,19 +250,21 @@ def fuse(
     as_json: AsJson = False,
     id_column: IdColumn = None,
     columns: Columns = None,
+    long: Long = None,
     missing: MissingText = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
     noise: Noise = False,
     unobserved: Unseen = Unobserved.error,
     param: Parameters = None,
     engine: Annotated[
         Engine,
         typer.Option(
-            help="memory; or, for Parquet beyond memory, blocks (this process) or dask (processes).",
-            metavar="memory|blocks|dask",
+            help="memory; or, beyond memory, blocks (this process) or dask (processes); auto goes by size.",
+            metavar="auto|memory|blocks|dask",
             rich_help_panel=ENGINES,
         ),
-    ] = Engine.memory,
+    ] = Engine.auto,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -263,52 +290,67 @@ def fuse(
 
     Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
     """
-    if engine is not Engine.memory:
-        _refuse_in_blocks(
-            imputed=imputed,
-            report=report,
-            json=as_json,
-            noise=noise,
-            missing=missing,
-            save=save,
-            like=like,
-            title=title,
-            name_after=name_after,
-            profile=profile,
-            weights=weights,
-        )
-        chosen = method if method.lower() == "auto" and not param else _method(method, param)
-        with cli.progress.bar(quiet) as told, _warnings(quiet):
-            done = cli.blocks.fuse_blocks(
-                labels,
-                output,
-                _n_clusters(clusters),
-                ids=id_column,
-                columns=columns,
-                method=chosen,
-                unobserved=unobserved.value,
-                on_dask=engine is Engine.dask,
-                scheduler=scheduler,
-                checkpoint=checkpoint,
-                seed=seed,
-                told=told,
-            )
-        _talk(done, quiet)
-        return
-    if scheduler is not None or checkpoint is not None:
-        raise UsageError("--scheduler and --checkpoint need --engine.", hint="as in --engine dask.")
-    k, source = _n_clusters(clusters), _source(id_column, columns, missing, delimiter)
+    source = _source(
+        labels, id_column, columns, missing, delimiter, encoding, long, beside=(profile, like), quiet=quiet
+    )
+    k = _n_clusters(clusters)
     chosen = method if method.lower() == "auto" and not param else _method(method, param)
     counts = None if weights is None else _weights(weights)
-    _check_outputs(_inputs(labels, profile, id_column), output, imputed, report, as_json, save)
+    whole = _first_given(report=report, json=as_json, save=save, like=like, profile=profile, noise=noise)
     _check_page(title, report, as_json)
-    cli.memory.require_memory_for_labels(labels, source)
-    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
-        told("reading")
-        earlier = None if like is None else cli.saved.read_earlier(like, source)
-        table = cli.files.read_labels(
-            labels, source, negative="noise" if noise else "missing", unobserved=unobserved
+    if engine in (Engine.blocks, Engine.dask):
+        _refuse_in_blocks(whole)
+        cli.blocks.check(labels, source)
+        if cli.blocks.is_folder(output):
+            _refuse_in_blocks(_first_given(imputed=imputed, name_after=name_after, weights=weights))
+            with cli.progress.bar(quiet) as told, _warnings(quiet):
+                done = cli.blocks.fuse_to_folder(
+                    labels[0],
+                    str(output),
+                    k,
+                    source,
+                    method=chosen,
+                    unobserved=unobserved.value,
+                    on_dask=engine is Engine.dask,
+                    scheduler=scheduler,
+                    checkpoint=checkpoint,
+                    seed=seed,
+                    told=told,
+                )
+            _talk(done, quiet)
+            return
+    if checkpoint is not None or (scheduler is not None and engine is not Engine.dask):
+        raise UsageError(
+            "--scheduler and --checkpoint need --engine dask, and --checkpoint a folder to write to.",
+            hint="as in --engine dask -o merged/.",
         )
+    _check_outputs(_inputs(labels, profile, source), output, imputed, report, as_json, save)
+    in_blocks = engine in (Engine.blocks, Engine.dask)
+    if not in_blocks:
+        only = cli.blocks.why_not(labels, source) if engine is Engine.auto else "leave out --engine memory"
+        in_blocks = not cli.memory.fits_in_memory(labels, source, whole=whole, only=only)
+    with (
+        cli.progress.bar(quiet) as told,
+        _warnings(quiet),
+        cli.files.together() as outputs,
+        ExitStack() as opened,
+    ):
+        told("reading")
+        instances: Any = None
+        earlier = None if like is None else cli.saved.read_earlier(like, source, source.id_name(labels))
+        if in_blocks:
+            reader = cli.blocks.opened(
+                labels[0], source, told, on_dask=engine is Engine.dask, scheduler=scheduler
+            )
+            instances = opened.enter_context(reader)
+            table = instances.compact(unobserved=unobserved)
+        elif whole:
+            negative = "noise" if noise else "missing"
+            read = cli.labels.read_labels(labels, source)
+            table = read.partitions(negative=negative, unobserved=unobserved)
+            del read
+        else:
+            table, instances = cli.labels.read_labels(labels, source).compact(unobserved=unobserved)
         if name_after is not None and name_after not in table.names:
             raise UsageError(
                 f"--name-after: no base clustering with labels is called {name_after!r}.",
@@ -317,7 +359,7 @@ def fuse(
         facts = None if profile is None else cli.saved.read_facts(profile, source, table)
         told("merging")
         fusion = consilience.fuse(
-            table,
+            table if instances is None else table.take_seen(),
             k,
             method=chosen,
             unobserved=unobserved.value,
@@ -327,9 +369,13 @@ def fuse(
             random_state=seed,
             progress=told,
         )
+        if instances is not None:
+            fusion = cli.results.of_all(fusion, table, 0 if unobserved is Unobserved.largest else -1)
         found = _profiled(fusion, facts, told)
         written = {"output": output, "imputed": imputed, "report": report, "as_json": as_json, "save": save}
-        cli.results.write_fusion(fusion, outputs, told, title=title, profile=found, **written)
+        cli.results.write_fusion(
+            fusion, outputs, told, instances=instances, title=title, profile=found, **written
+        )
         summary = fusion.summary()
     _talk(summary if found is None else f"{summary}\n\n{found}", quiet)
 
@@ -388,8 +434,10 @@ def cluster(
     profile: ProfileFile = None,
     as_json: AsJson = False,
     id_column: IdColumn = None,
+    columns: Columns = None,
     missing: MissingText = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
     param: Parameters = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -402,24 +450,27 @@ def cluster(
 
     Example: `consilience cluster blood.csv notes.parquet --id patient -k 5 --kind notes=counts -o groups.csv`
     """
-    k, source = _n_clusters(clusters), _source(id_column, None, missing, delimiter)
+    source = _source(
+        views, id_column, columns, missing, delimiter, encoding, None, beside=(profile, like), quiet=quiet
+    )
+    k = _n_clusters(clusters)
     by_name = method.lower() in ("auto", "labels") and not param
     chosen = method if by_name else _method(method, param, views=True)
     kinds, weights = _by_view("kind", kind), _by_view("weight", weight)
     if not all(isinstance(value, int | float) for value in weights.values()):
         raise UsageError("--weight needs a number.", hint="as in --weight notes=0.5.")
-    _check_outputs(_inputs(views, profile, id_column), output, None, report, as_json, save)
+    _check_outputs(_inputs(views, profile, source), output, None, report, as_json, save)
     _check_page(title, report, as_json)
     cli.memory.require_memory_for_views(views, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
-        earlier = None if like is None else cli.saved.read_earlier(like, source)
+        earlier = None if like is None else cli.saved.read_earlier(like, source, source.id_name(views))
         tables = cli.files.read_view_tables(views, source)
         told("clustering the views")
         fusion = consilience.fuse_views(
             tables,
             k,
-            on=id_column,
+            on=source.id_name(views),
             method=chosen,
             kind=kinds or None,
             view_weights=weights or None,
@@ -456,8 +507,10 @@ def predict(
     output: Output = None,
     id_column: IdColumn = None,
     columns: Columns = None,
+    long: Long = None,
     missing: MissingText = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse labels that were not fitted.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -468,7 +521,7 @@ def predict(
 
     Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
     """
-    source = _source(id_column, columns, missing, delimiter)
+    source = _source(new, id_column, columns, missing, delimiter, encoding, long, quiet=quiet)
     _check_outputs([result, *new], output)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
@@ -531,8 +584,10 @@ def compare(
     as_json: AsJson = False,
     id_column: IdColumn = None,
     columns: Columns = None,
+    long: Long = None,
     missing: MissingText = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
     noise: Noise = False,
     unobserved: Unseen = Unobserved.error,
     seed: Seed = 0,
@@ -547,7 +602,7 @@ def compare(
 
     Example: `consilience compare banks.csv --id customer -k 3-6 -m DAL,PCE,LWGP --report page.html`
     """
-    source = _source(id_column, columns, missing, delimiter)
+    source = _source(labels, id_column, columns, missing, delimiter, encoding, long, quiet=quiet)
     names = _names(methods)
     ks = _several_n_clusters(clusters)
     _check_outputs(labels, None, None, report, True)  # the table of methods goes to standard output
@@ -556,8 +611,8 @@ def compare(
     with cli.files.together() as outputs:
         with cli.progress.bar(quiet) as told, _warnings(quiet):
             told("reading")
-            table = cli.files.read_labels(
-                labels, source, negative="noise" if noise else "missing", unobserved=unobserved
+            table = cli.labels.read_labels(labels, source).partitions(
+                negative="noise" if noise else "missing", unobserved=unobserved
             )
             found = consilience.compare(
                 table,
@@ -634,8 +689,10 @@ def simulate(
     ] = None,
     id_column: IdColumn = None,
     columns: Columns = None,
+    long: Long = None,
     missing: MissingText = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -645,17 +702,16 @@ def simulate(
     """
     if share >= 1:
         raise UsageError(f"--share must leave something: below 1. Got {share:g}.", hint="as in --share 0.3.")
-    source = _source(id_column, columns, missing, delimiter)
+    source = _source(labels, id_column, columns, missing, delimiter, encoding, long, quiet=quiet)
     _check_outputs(labels, output)
     cli.memory.require_memory_for_labels(labels, source)
     with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
         told("reading")
-        table = cli.files.read_labels(labels, source, unobserved="keep")
+        table = cli.labels.read_labels(labels, source).partitions(unobserved="keep")
         codes = consilience.missing.drop_labels(
             table.codes, share, mechanism=mechanism.value, random_state=seed
         )
-        left = cli.results.base_labels(table.fill(codes))
-        cli.files.write_table(outputs, output or STDIO, table.n_instances, left, told)
+        cli.results.write_labels(table.fill(codes), outputs, output or STDIO, told)
     gone = int((table.codes >= 0).sum() - (codes >= 0).sum())
     _talk(f"Removed {gone} of {int((table.codes >= 0).sum())} labels.", quiet)
 
@@ -886,26 +942,89 @@ def _several_n_clusters(text: str) -> Any:
 
 
 def _source(
-    id_column: str | None, columns: str | None, missing: Sequence[str] | None, delimiter: str | None
+    paths: Sequence[str],
+    id_column: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    missing: Sequence[str] | None,
+    delimiter: str | None,
+    encoding: str | None,
+    long: str | None,
+    *,
+    beside: Sequence[str | None] = (),
+    quiet: bool = False,
 ) -> Source:
+    """How to read the files of a command; `beside` are others than its tables."""
     if delimiter is not None and len(delimiter.replace("\\t", "\t")) != 1:
         raise UsageError(
             f"--delimiter must be one character. Got {delimiter!r}.", hint="as in --delimiter ';'."
         )
-    chosen = tuple(name.strip() for name in columns.split(",")) if columns is not None else ()
-    texts = tuple(missing) if missing else cli.files.MISSING_TEXTS
+    files = [*paths, *(path for path in beside if path is not None)]
+    every_id, own_ids = _by_file("--id", id_column, files)
+    every_column, own_columns = _by_file("--columns", columns, files)
     return cli.files.Source(
-        id_column, chosen, texts, None if delimiter is None else delimiter.replace("\\t", "\t")
+        id_column=every_id,
+        columns=() if every_column is None else _split(every_column),
+        missing=tuple(missing) if missing else cli.files.MISSING_TEXTS,
+        delimiter=None if delimiter is None else delimiter.replace("\\t", "\t"),
+        encoding=None if encoding is None else cli.text.check_encoding(encoding),
+        own_ids=own_ids,
+        own_columns={path: _split(names) for path, names in own_columns.items()},
+        long=None if long is None else _long(long, id_column, columns),
+        say=lambda line: _talk(line, quiet),
     )
 
 
-def _refuse_in_blocks(**options: Any) -> None:
-    for name, value in options.items():
-        if value:
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(","))
+
+
+def _by_file(
+    option: str, given: Sequence[str] | None, files: Sequence[str]
+) -> tuple[str | None, dict[str, str]]:
+    """What holds for all files, and what for single ones: COLUMN, FILE=COLUMN."""
+    every: str | None = None
+    own: dict[str, str] = {}
+    for text in given or ():
+        starts = [at for at, mark in enumerate(text) if mark == "="]
+        known = [at for at in starts if cli.files.is_named(text[:at], files)]
+        if starts:
+            at = known[0] if known else starts[0]
+            own[cli.files.file_named(text[:at], files, option)] = text[at + 1 :]
+        elif every is not None:
             raise UsageError(
-                f"--{name.replace('_', '-')} needs the whole table in memory.",
-                hint="leave it out, or use --engine memory.",
+                f"{option} is given twice, {every} and {text}.",
+                hint=f"say {option} FILE={text} for one file.",
             )
+        else:
+            every = text
+    return every, own
+
+
+def _long(text: str, id_column: Any, columns: Any) -> tuple[str, str, str]:
+    names = _split(text)
+    if len(set(names)) != 3 or not all(names):
+        raise UsageError(
+            f"--long needs three columns. Got {text!r}.", hint="as in --long instance,source,label."
+        )
+    if id_column or columns:
+        raise UsageError(
+            "--long says which columns are read, so there is no --id and no --columns.",
+            hint="leave them out.",
+        )
+    instance, source, label = names
+    return instance, source, label
+
+
+def _first_given(**options: Any) -> str:
+    """The first of some options that was used."""
+    return next((f"--{name.replace('_', '-')}" for name, value in options.items() if value), "")
+
+
+def _refuse_in_blocks(option: str) -> None:
+    if option:
+        raise UsageError(
+            f"{option} needs the whole table in memory.", hint="leave it out, or use --engine memory."
+        )
 
 
 def _names(methods: str | None) -> list[str] | None:
@@ -982,9 +1101,9 @@ def _weights(text: str) -> dict[str, float]:
     return found
 
 
-def _inputs(paths: Sequence[str], profile: str | None, id_column: str | None) -> list[str]:
+def _inputs(paths: Sequence[str], profile: str | None, source: Source) -> list[str]:
     """All files that are read."""
-    if profile is not None and id_column is None:
+    if profile is not None and source.of(profile).id_column is None:
         raise UsageError("--profile is joined by id.", hint="name the id column with --id.")
     return [*paths, *([] if profile is None else [profile])]
 

@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from consilience import Partitions, fuse
 from consilience._files import Outputs
 from consilience.cli import files
-from consilience.cli.results import Told, base_labels, write_fusion
+from consilience.cli.results import Told, write_fusion, write_labels
 from consilience.datasets import load_digits
 from consilience.generate import base_partitions
 from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
@@ -36,7 +36,7 @@ def run_demo(folder: Path, outputs: Outputs, told: Told) -> str:
     labels = opinions(digits.X, seed=0)
     names = [f"branch_{j + 1}" for j in range(N_BRANCHES)]
     branches = Partitions.of(dict(zip(names, labels.T, strict=True)))
-    files.write_table(outputs, str(folder / "branches.csv"), len(labels), base_labels(branches), told)
+    write_labels(branches, outputs, str(folder / "branches.csv"), told)
 
     told("merging", 1, 3)
     start = time.perf_counter()

@@ -28,15 +28,25 @@ federated = App(help="Merge labels of parties that may not share rows, on Flower
 @federated.command()
 def check(
     labels: Annotated[str, typer.Argument(help="A party's table of labels.", metavar="LABELS")],
-    id_column: Annotated[str, typer.Option("--id", help="Column that holds the ids of the instances.")],
+    id_column: Annotated[
+        str, typer.Option("--id", help="Column that holds the ids of the instances.", metavar="COLUMN")
+    ],
     columns: Annotated[
-        str | None, typer.Option(help="Columns to use, separated by commas; all by default.")
+        str | None,
+        typer.Option(help="Columns to use, separated by commas; all by default.", metavar="A,B,..."),
     ] = None,
     smallest: Annotated[
-        int, typer.Option(min=1, help="Labels with fewer members are held back; 1 holds nothing back.")
+        int,
+        typer.Option(
+            min=1, help="Labels with fewer members are held back; 1 holds nothing back.", metavar="NUMBER"
+        ),
     ] = 5,
-    key_file: Annotated[str | None, typer.Option(help="File with the key that the parties share.")] = None,
-    key_variable: Annotated[str | None, typer.Option(help="Environment variable with that key.")] = None,
+    key_file: Annotated[
+        str | None, typer.Option(help="File with the key that the parties share.", metavar="FILE")
+    ] = None,
+    key_variable: Annotated[
+        str | None, typer.Option(help="Environment variable with that key.", metavar="NAME")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -92,7 +102,10 @@ def _in_words(about: dict[str, Any], given: bool) -> str:
 @federated.command()
 def demo(
     folder: Annotated[
-        str, typer.Argument(help="Folder for tables, settings, logs and results; made if need be.")
+        str,
+        typer.Argument(
+            help="Folder for tables, settings, logs and results; made if need be.", metavar="FOLDER"
+        ),
     ] = "federated-demo",
     secure: Annotated[
         bool, typer.Option("--secure", help="With TLS and authentication of the nodes.")

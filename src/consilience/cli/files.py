@@ -1,22 +1,17 @@
-"""Tables in files: read in pieces, written in pieces, never half written.
-
-Labels are read as codes: a column is held as one small integer per row and the distinct labels, whatever its
-type, so that ten million rows of text take no more memory than ten million rows of numbers.
-"""
+"""Tables in files: read in pieces, written in pieces, never half written."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -26,81 +21,90 @@ import pyarrow.parquet as pa_parquet
 
 from consilience._errors import InputError
 from consilience._files import Outputs, is_special
-from consilience._label_tables import in_every_row
 from consilience._values import did_you_mean
 from consilience._warnings import warn
+from consilience.cli import excel
 from consilience.cli.errors import UsageError
 from consilience.cli.signals import go_on_to_the_end
-from consilience.partitions import MISSING, Partitions
+from consilience.cli.text import Form, find_form
 
 # What a CSV file may say where there is no label.
 MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 STDIO = "-"
 ROWS_A_PIECE = 1_000_000
-_BLOCK = 1 << 23  # bytes of a CSV file read at once
+_BLOCK = 1 << 22  # bytes of a CSV file read at once
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _ARROW = (".arrow", ".feather", ".ipc")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_CANONICAL = re.compile(r"-?(0|[1-9]\d*)(\.0*)?")
 # A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
 # Blanks of any kind and letters of full width do not keep it from that.
 _FORMULA = r"^[\s\p{Z}\p{C}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|^[\t\r\n]"
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
-Piece = Callable[[slice], dict[str, Any]]
 
-
-class Source(NamedTuple):
+@dataclass(frozen=True)
+class Source:
     """How to read the files of one command."""
 
     id_column: str | None = None
     columns: tuple[str, ...] = ()
     missing: tuple[str, ...] = MISSING_TEXTS
     delimiter: str | None = None
+    encoding: str | None = None
+    own_ids: Mapping[str, str] = field(default_factory=dict)  # of single files, by path
+    own_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    long: tuple[str, str, str] | None = None  # columns of instance, source and label: a row per opinion
+    say: Callable[[str], None] = lambda _: None  # what the user should know
+    forms: dict[str, Form] = field(default_factory=dict)  # of text files that were looked at
+
+    def of(self, path: str) -> Source:
+        """How to read one of them."""
+        return replace(
+            self,
+            id_column=self.own_ids.get(path, self.id_column),
+            columns=self.own_columns.get(path, self.columns),
+        )
+
+    def beside(self, path: str) -> Source:
+        """How to read a file that is no table of labels: `columns` that were meant for these do not count."""
+        return replace(self.of(path), columns=self.own_columns.get(path, ()))
+
+    def for_columns(self, columns: Sequence[str]) -> Source:
+        """How to read just these columns of every file."""
+        return replace(self, id_column=None, columns=tuple(columns), own_ids={}, own_columns={})
+
+    def of_copy(self, path: str) -> Source:
+        """How to read a copy of a file, under whatever name."""
+        own = self.of(path)
+        return replace(self, id_column=own.id_column, columns=own.columns, own_ids={}, own_columns={})
+
+    def id_name(self, paths: Sequence[str]) -> str | None:
+        """What the ids of all files are called: as the first says."""
+        return self.id_column if self.id_column is not None else self.of(paths[0]).id_column
+
+
+def spans(n_rows: int) -> Iterator[slice]:
+    """Rows that are written at a time."""
+    for start in range(0, n_rows, ROWS_A_PIECE):
+        yield slice(start, min(start + ROWS_A_PIECE, n_rows))
 
 
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read_labels(
-    paths: Sequence[str], source: Source, *, negative: str = "missing", unobserved: str = "error"
-) -> Partitions:
-    """The base clusterings in one file, or in several that are joined by id."""
-    if len(paths) > 1 and source.id_column is None:
-        raise UsageError(
-            f"{len(paths)} files can be joined by id only.",
-            hint="name their id column with --id, which all of them must have.",
-        )
-    tables = [_read_codes(path, source) for path in paths]
-    names = _distinct_names(paths, [list(table.columns) for table in tables])
-    ids, places = _join(paths, tables)
-    n_rows = len(ids) if ids is not None else tables[0].n_rows
-    columns: dict[str, tuple[Any, Sequence[Any]]] = {}
-    for table, new_names, place in zip(tables, names, places, strict=True):
-        for name, column in zip(new_names, table.columns.values(), strict=True):
-            codes = column.codes
-            if place is not None:
-                codes = np.full(n_rows, MISSING, dtype=np.int32)
-                codes[place] = column.codes
-            columns[name] = codes, column.labels
-    _refuse_ids_among_labels(columns, source.id_column)
-    return Partitions.of_codes(
-        columns,
-        negative=negative,  # type: ignore[arg-type]
-        index=None if ids is None else _id_array(ids),
-        index_name=source.id_column,
-        unobserved="error" if unobserved == "error" else "keep",
-    )
-
-
 def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table]:
     """Feature tables by the names of their files, ids as text where files disagree about their type."""
     tables = {}
+    key = source.id_name(paths)
     for name, path in zip(stems(paths), paths, strict=True):
+        own = source.of(path).id_column
         parts = [pa.Table.from_batches([piece]) for piece in pieces(path, source, text=False)]
+        if not parts:
+            raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
         tables[name] = pa.concat_tables(parts, promote_options="permissive")
-        _refuse_text(path, tables[name], source.id_column)
-    key = source.id_column
+        _refuse_text(path, tables[name], own)
+        if own is not None and own != key:
+            tables[name] = _called(path, tables[name], own, str(key))
     if key is not None and len({table.schema.field(key).type for table in tables.values()}) > 1:
         for name, table in tables.items():
             at = table.schema.get_field_index(key)
@@ -108,15 +112,25 @@ def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table
     return tables
 
 
+def _called(path: str, table: pa.Table, own: str, name: str) -> pa.Table:
+    """A table with its ids under the name that they have in the first file."""
+    if name in table.schema.names:
+        raise UsageError(
+            f"{path} has ids in {own!r} and also a column {name!r}, as the ids of the first file are called.",
+            hint="rename one of them.",
+        )
+    return table.rename_columns({own: name})
+
+
 def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
-    for field in table.schema:
-        if field.name != id_column and pa.types.is_string(field.type):
+    for column in table.schema:
+        if column.name != id_column and pa.types.is_string(column.type):
             hint = (
                 "choose tables of numbers only"
                 if id_column
-                else f"if it holds the ids, say --id {field.name}"
+                else f"if it holds the ids, say --id {column.name}"
             )
-            raise UsageError(f"column {field.name!r} of {path} holds text, not numbers.", hint=f"{hint}.")
+            raise UsageError(f"column {column.name!r} of {path} holds text, not numbers.", hint=f"{hint}.")
     name = table.schema.names[0]
     values = table.column(0)
     if id_column is None and pa.types.is_integer(values.type) and len(values.unique()) == len(values) > 1:
@@ -126,87 +140,59 @@ def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
         )
 
 
-class _Column(NamedTuple):
-    codes: np.ndarray
-    labels: list[Any]
+def pieces(
+    path: str, source: Source, *, text: bool, coded: bool = False, only_ids: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """A file in pieces, each of which was checked.
 
-
-class _CodedTable(NamedTuple):
-    columns: dict[str, _Column]
-    ids: pa.ChunkedArray | None
-    n_rows: int
-
-
-def _read_codes(path: str, source: Source) -> _CodedTable:
-    codes: dict[str, list[np.ndarray]] = {}
-    labels: dict[str, dict[Any, int]] = {}
-    ids: list[pa.Array] = []
-    n_rows = 0
-    for piece in pieces(path, source, text=True):
-        n_rows += piece.num_rows
-        for name, values in zip(piece.schema.names, piece.columns, strict=True):
-            if name == source.id_column:
-                ids.append(values)
-                continue
-            found, known = _encode(values), labels.setdefault(name, {})
-            number = [known.setdefault(label, len(known)) for label in found.dictionary.to_pylist()]
-            place = pc.fill_null(found.indices, len(number)).to_numpy(zero_copy_only=False)
-            codes.setdefault(name, []).append(np.array([*number, MISSING], dtype=np.int32)[place])
-    if not n_rows:
-        raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
-    if not codes:
-        raise InputError(f"{path} has no column of labels.", hint="a column per base clustering.")
-    is_text = kind_of(path) == "csv"
-    columns = {
-        name: _Column(
-            np.concatenate(parts), _as_numbers(list(labels[name])) if is_text else list(labels[name])
-        )
-        for name, parts in codes.items()
-    }
-    return _CodedTable(columns, pa.chunked_array(ids) if ids else None, n_rows)
-
-
-def _encode(values: pa.Array) -> pa.DictionaryArray:
-    return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-
-
-def encode(values: pa.Array) -> tuple[np.ndarray, list[Any]]:
-    """Codes of a column, -1 where missing, and the labels that they stand for."""
-    found = _encode(values)
-    codes = pc.fill_null(found.indices, MISSING).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int32, copy=False), found.dictionary.to_pylist()
-
-
-def _as_numbers(labels: list[str]) -> list[Any]:
-    """Labels of a text file as numbers where all of them are: "-1" means missing, "10" comes after "9"."""
-    if all(_CANONICAL.fullmatch(label) for label in labels):
-        return [int(label.partition(".")[0]) for label in labels]
-    try:
-        numbers = [float(label) for label in labels]
-    except ValueError:
-        return labels
-    # "007" is a name; 0.37 is no label, which `Partitions` says better.
-    return labels if any(re.match(r"[+-]?0\d", label) for label in labels) else numbers
-
-
-def pieces(path: str, source: Source, *, text: bool) -> Iterator[pa.RecordBatch]:
-    """A file in pieces, each of which was checked; with `text`, all columns of a CSV file as text."""
-    if path != STDIO and not Path(path).exists():
+    With `text`, all columns of a text file or sheet are text. With `coded`, text may come as dictionaries,
+    other than that of ids. With `only_ids`, the column of ids alone is read.
+    """
+    if path != STDIO and not excel.exists(path):
         raise UsageError(
             f"there is no file {path!r}.", hint="check the path; - reads CSV from standard input."
         )
     kind = kind_of(path)
+    how = _How(path, source.of(path), text, coded, only_ids)
     try:
-        for piece in _csv_pieces(path, source, text) if kind == "csv" else _batches(path, source, kind):
+        for piece in _READERS[kind](how):
             piece.validate(full=True)  # offsets of a damaged file may point anywhere
             _refuse_nested(path, piece.schema)
             if piece.num_rows:
                 yield piece
-    except (UnicodeDecodeError, pa.ArrowException, OSError) as error:
+    except (UnicodeError, pa.ArrowException, OSError) as error:
         raise _unreadable(path, kind, error) from error
 
 
-def _batches(path: str, source: Source, kind: str) -> Iterator[pa.RecordBatch]:
+class _How(NamedTuple):
+    """What to read of a file."""
+
+    path: str
+    source: Source
+    text: bool
+    coded: bool
+    only_ids: bool
+
+    def wanted(self, names: list[str]) -> list[str]:
+        """The columns to read, ids first."""
+        source, own = self.source, self.source.id_column
+        for name in [*source.columns, *([own] if own is not None else [])]:
+            if name not in names:
+                raise UsageError(f"{self.path} has no column {name!r}.", did_you_mean(name, names))
+        chosen = [name for name in source.columns or names if name != own]
+        return chosen if own is None else [own, *([] if self.only_ids else chosen)]
+
+
+def _read_parquet(how: _How) -> Iterator[pa.RecordBatch]:
+    return _batches(how, "parquet")
+
+
+def _read_arrow(how: _How) -> Iterator[pa.RecordBatch]:
+    return _batches(how, "arrow")
+
+
+def _batches(how: _How, kind: str) -> Iterator[pa.RecordBatch]:
+    path = how.path
     if is_special(path):
         raise UsageError(
             f"{path!r} is a pipe, from which only CSV is read.", hint="write it to a file first."
@@ -216,15 +202,23 @@ def _batches(path: str, source: Source, kind: str) -> Iterator[pa.RecordBatch]:
         raise UsageError(
             f"there is no Parquet file in the folder {path!r}.", hint="name a file or its folder."
         )
-    yield from data.to_batches(columns=_wanted(path, data.schema.names, source))
+    wanted = how.wanted(data.schema.names)
+    if how.coded and kind == "parquet":  # text as the file has it: each once, and numbers
+        texts = [
+            name
+            for name in wanted
+            if name != how.source.id_column and pa.types.is_string(data.schema.field(name).type)
+        ]
+        data = pa_dataset.dataset(path, format=pa_dataset.ParquetFileFormat(dictionary_columns=set(texts)))
+    yield from data.to_batches(columns=wanted, batch_readahead=2, fragment_readahead=1)
 
 
 def _refuse_nested(path: str, schema: pa.Schema) -> None:
-    for field in schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    for column in schema:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
             raise UsageError(
-                f"column {field.name!r} of {path} has values of type {kind}, not single ones.",
+                f"column {column.name!r} of {path} has values of type {kind}, not single ones.",
                 hint="choose other columns with --columns, or take the values out of their lists.",
             )
 
@@ -236,9 +230,15 @@ def _unreadable(path: str, kind: str, error: Exception) -> Exception:
         return error  # of the operating system, which names the file
     if kind != "csv":
         hint = "is it whole, and of the kind that its suffix says? Write it again"
-    elif isinstance(error, UnicodeDecodeError) or "invalid UTF8" in said:
+    elif isinstance(error, UnicodeError):
         return InputError(
-            f"{path} is not text in UTF-8.", hint=f"iconv -f latin1 -t utf-8 {path} > converted.csv"
+            f"{path} is not text in {getattr(error, 'encoding', 'this encoding')}.",
+            hint="leave out --encoding, or name another one.",
+        )
+    elif "invalid UTF8" in said:
+        return InputError(
+            f"{path} is not text in UTF-8 all through.",
+            hint="name its encoding, as in --encoding windows-1252.",
         )
     elif "Empty CSV" in said:
         hint = "a line of column names comes first, then a row per instance"
@@ -270,52 +270,71 @@ def _given_at_once(path: str) -> pa.Buffer | None:
     return pa.py_buffer(whole)
 
 
-def _csv_pieces(path: str, source: Source, text: bool) -> Iterator[pa.RecordBatch]:
-    delimiter = source.delimiter or _DELIMITERS.get(_suffix(path), ",")
+def _read_text(how: _How) -> Iterator[pa.RecordBatch]:
+    path, source = how.path, how.source
     given = _given_at_once(path)
-    parse = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    read = pa_csv.ReadOptions(block_size=_BLOCK)
+
+    def stream() -> Any:
+        return pa.input_stream(path, compression="detect") if given is None else pa.BufferReader(given)
+
+    form = source.forms.get(path)
+    if form is None:
+        usual = _DELIMITERS.get(_suffix(path), ",")
+        form = find_form(path, stream, usual, source.encoding, source.delimiter)
+        commas = "" if how.text or form.decimal == "." else "with decimal commas"
+        if told := ", ".join(filter(None, [form.found, commas])):
+            source.say(f"{'standard input' if path == STDIO else path}: {told}")
+        source.forms[path] = form
+    parse = pa_csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True)
+    read = pa_csv.ReadOptions(block_size=_BLOCK, encoding=form.encoding)
+    decimal = "." if how.text else form.decimal
 
     def opened(**convert: Any) -> pa_csv.CSVStreamingReader:
-        stream = path if given is None else pa.BufferReader(given)
-        options = pa_csv.ConvertOptions(null_values=list(source.missing), strings_can_be_null=True, **convert)
-        return pa_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=options)
+        options = pa_csv.ConvertOptions(
+            null_values=list(source.missing), strings_can_be_null=True, decimal_point=decimal, **convert
+        )
+        return pa_csv.open_csv(stream(), read_options=read, parse_options=parse, convert_options=options)
 
     with opened() as first:
         names = first.schema.names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path} has two columns named {twice!r}.", hint="give every column its own name.")
-    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
-    if other is not None:
-        raise UsageError(
-            f"{path} has a single column, {names[0]!r}.",
-            hint=f"its cells seem to be separated by {other!r}; give --delimiter {other!r}.",
-        )
-    wanted = _wanted(path, names, source)
-    as_text = wanted if text else [name for name in wanted if name == source.id_column]
-    with opened(include_columns=wanted, column_types=dict.fromkeys(as_text, pa.string())) as reader:
+    _refuse_same_names(path, names)
+    wanted = how.wanted(names)
+    kinds = {
+        name: pa.dictionary(pa.int32(), pa.string())
+        if how.coded and name != source.id_column
+        else pa.string()
+        for name in wanted
+        if how.text or name == source.id_column
+    }
+    with opened(include_columns=wanted, column_types=kinds) as reader:
         yield from reader
 
 
-def _wanted(path: str, names: list[str], source: Source) -> list[str]:
-    """The columns to read, ids first."""
-    for name in [*source.columns, *([source.id_column] if source.id_column is not None else [])]:
-        if name not in names:
-            raise UsageError(f"{path} has no column {name!r}.", did_you_mean(name, names))
-    chosen = [name for name in source.columns or names if name != source.id_column]
-    return chosen if source.id_column is None else [source.id_column, *chosen]
+def _read_excel(how: _How) -> Iterator[pa.RecordBatch]:
+    as_text = None if how.text else ([how.source.id_column] if how.source.id_column else [])
+    names, cells = excel.read_cells(how.path)
+    _refuse_same_names(how.path, names)
+    yield from excel.as_table(names, cells, how.wanted(names), as_text, how.source.missing).to_batches()
+
+
+_READERS = {"csv": _read_text, "parquet": _read_parquet, "arrow": _read_arrow, "excel": _read_excel}
+
+
+def _refuse_same_names(path: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{path} has two columns named {twice!r}.", hint="give every column its own name.")
 
 
 def _suffix(path: str) -> str:
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    suffixes = [suffix.lower() for suffix in Path(excel.split_sheet(path)[0]).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
 
 def kind_of(path: str) -> str:
-    """ "csv", "parquet" or "arrow", by the suffix; a folder holds Parquet files."""
+    """ "csv", "parquet", "arrow" or "excel", by the suffix; a folder holds Parquet files."""
     suffix = _suffix(path)
     if path != STDIO and Path(path).is_dir():
         return "parquet"
@@ -325,9 +344,17 @@ def kind_of(path: str) -> str:
         return "parquet"
     if suffix in _ARROW:
         return "arrow"
+    if suffix in excel.SUFFIXES:
+        return "excel"
     raise UsageError(
-        f"the kind of {path!r} is not known.", hint="its name must end in .csv, .tsv, .parquet or .arrow."
+        f"the kind of {path!r} is not known.",
+        hint="its name must end in .csv, .tsv, .parquet, .arrow or .xlsx.",
     )
+
+
+def is_text(path: str) -> bool:
+    """Whether its labels are read as text, so that numbers among them have to be found."""
+    return kind_of(path) in ("csv", "excel")
 
 
 def is_parquet(path: str) -> bool:
@@ -335,74 +362,38 @@ def is_parquet(path: str) -> bool:
     return Path(path).exists() and kind_of(path) == "parquet"
 
 
-# --- joining by id ------------------------------------------------------------------------------------------
-
-
-def _join(paths: Sequence[str], tables: list[_CodedTable]) -> tuple[pa.Array | None, list[np.ndarray | None]]:
-    """All ids in order of appearance, and where the rows of each table go."""
-    parts = [table.ids for table in tables if table.ids is not None]
-    if len(parts) < len(tables):
-        return None, [None] * len(tables)
-    if len({part.type for part in parts}) > 1:
-        parts = [part.cast(pa.string()) for part in parts]
-    together = pa.chunked_array([chunk for part in parts for chunk in part.chunks]).combine_chunks()
-    coded = _encode(together)
-    places = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
-    split = np.split(places, np.cumsum([len(part) for part in parts])[:-1])
-    for path, place in zip(paths, split, strict=True):
-        if len(place) and place.min() < 0:
-            row = int(np.argmin(place >= 0))
-            raise InputError(f"row {row} of {path} has no id.", hint="give every row an id of its own.")
-        counts = np.bincount(place)
-        if len(place) and counts.max() > 1:
-            twice = coded.dictionary[int(np.argmax(counts > 1))].as_py()
-            raise InputError(
-                f"the id {twice!r} occurs {counts.max()} times in {path}.",
-                hint="a row per instance; give another id column, or remove the repetitions.",
-            )
-    if len(tables) == 1:
-        return together, [None]
-    return coded.dictionary, list(split)
-
-
-def _id_array(ids: pa.Array) -> np.ndarray:
-    """Ids as NumPy holds them: integers, or text without a Python object for every row."""
-    if pa.types.is_integer(ids.type):
-        return np.asarray(ids)
-    text = ids.cast(pa.string())
-    out = np.empty(len(text), dtype=np.dtypes.StringDType())
-    for start in range(0, len(text), ROWS_A_PIECE):
-        out[start : start + ROWS_A_PIECE] = text[start : start + ROWS_A_PIECE].to_numpy(zero_copy_only=False)
-    return out
-
-
 def stems(paths: Sequence[str]) -> list[str]:
-    """What files are called: their names without suffixes, or their paths where these repeat."""
-    stems = [Path(path).name.split(".")[0] if path != STDIO else "stdin" for path in paths]
+    """What files are called: their names without suffixes, or their paths where these repeat; sheets by
+    their own names."""
+    stems = [
+        "stdin" if path == STDIO else excel.split_sheet(path)[1] or Path(path).name.split(".")[0]
+        for path in paths
+    ]
     return [str(path) if stems.count(stem) > 1 else stem for stem, path in zip(stems, paths, strict=True)]
 
 
-def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[list[str]]:
-    """Names of base clusterings: those of their columns, and of their files where columns repeat."""
-    everywhere = [name for names in columns for name in names]
-    return [
-        [
-            name if everywhere.count(name) == 1 else stem if len(names) == 1 else f"{stem} {name}"
-            for name in names
-        ]
-        for stem, names in zip(stems(paths), columns, strict=True)
-    ]
+def _named(name: str, paths: Sequence[str]) -> str | None:
+    """The file that a name means: a path, the name of a file, or that without its suffix."""
+    for known in (list(paths), [Path(path).name for path in paths], stems(paths)):
+        if known.count(name) == 1:
+            return paths[known.index(name)]
+    return None
 
 
-def _refuse_ids_among_labels(columns: dict[str, tuple[Any, Sequence[Any]]], id_column: str | None) -> None:
-    """What `Partitions` refuses, in the words of commands."""
-    for name, (codes, labels) in columns.items():
-        if where := in_every_row(np.bincount(codes[codes >= 0], minlength=len(labels))):
-            ids = "" if id_column is not None else f"if it holds the ids, say --id {name!r}; otherwise "
-            raise UsageError(
-                f"column {name!r} has a different value {where}.",
-                hint=f"{ids}choose the columns of labels with --columns.",
-            )
+def is_named(name: str, paths: Sequence[str]) -> bool:
+    """Whether it is the name of one of the files."""
+    return _named(name, paths) is not None
+
+
+def file_named(name: str, paths: Sequence[str], option: str) -> str:
+    """Which of the files a name means; an error that lists them if it means none."""
+    found = _named(name, paths)
+    if found is None:
+        raise UsageError(
+            f"{option} names {name!r}, which is none of the files: {', '.join(paths)}.",
+            hint=f"as in {option} {paths[0]}=..., also for a column that has a = in its name.",
+        )
+    return found
 
 
 # --- writing ------------------------------------------------------------------------------------------------
@@ -433,24 +424,33 @@ def together() -> Iterator[Outputs]:
 
 
 def write_table(
-    outputs: Outputs, path: str, n_rows: int, piece: Piece, told: Callable[[str, int, int], None]
+    outputs: Outputs,
+    path: str,
+    n_rows: int,
+    batches: Iterable[dict[str, Any]],
+    told: Callable[[str, int, int], None],
 ) -> None:
-    """Write a table in pieces, CSV, Parquet or Arrow by suffix; `piece` gives the columns of some rows."""
+    """Write a table in batches of columns, CSV, Parquet or Arrow by suffix."""
     kind = "csv" if path == STDIO else _kind_of_output(path)
     with _opened(outputs, path) as file:
         writer = None
+        done = 0
         try:
-            for start in range(0, n_rows, ROWS_A_PIECE):
-                rows = slice(start, min(start + ROWS_A_PIECE, n_rows))
-                batch = pa.record_batch({name: pa.array(values) for name, values in piece(rows).items()})
+            for columns in batches:
+                batch = pa.record_batch({name: _array(values) for name, values in columns.items()})
                 if kind == "csv":
                     batch = _harmless(batch)
                 writer = writer or _writer(kind, path, file, batch.schema)
                 writer.write_batch(batch)
-                told(f"writing {path}", rows.stop, n_rows)
+                done += batch.num_rows
+                told(f"writing {path}", done, n_rows)
         finally:
             if writer is not None:
                 writer.close()
+
+
+def _array(values: Any) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values)
 
 
 def write_text(outputs: Outputs, path: str, text: str) -> None:
@@ -461,6 +461,8 @@ def write_text(outputs: Outputs, path: str, text: str) -> None:
 
 def _kind_of_output(path: str) -> str:
     kind = kind_of(path)
+    if kind == "excel":
+        raise UsageError(f"cannot write {path!r}.", hint="write .csv, which Excel opens.")
     if _suffix(path) != Path(path).suffix.lower() and Path(path).suffix.lower() != ".gz":
         raise UsageError(f"cannot write {path!r}.", hint="of compressed files, only .gz is written.")
     return kind

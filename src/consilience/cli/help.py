@@ -7,7 +7,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -52,7 +52,8 @@ def page(command: Any, ctx: Any) -> str:
     pieces = [ctx.command_path, "[OPTIONS]", *map(_argument, arguments), *["COMMAND ..."] * bool(commands)]
     parts = [f"Usage: {' '.join(pieces)}", *_about(command.help or "")]
     if arguments:
-        parts.append(_listed("Arguments", ((_argument(each), _explained(each)) for each in arguments)))
+        told = ((_argument(each), _explained(each, command)) for each in arguments)
+        parts.append(_listed("Arguments", told))
     if commands:
         rows = ((name, plain(one.help or "").partition("\n\n")[0]) for name, one in commands.items())
         parts.append(_listed("Commands", rows))
@@ -61,7 +62,7 @@ def page(command: Any, ctx: Any) -> str:
         if each.param_type_name != "argument":
             panel = getattr(each, "rich_help_panel", None)
             panel = panel if panel in PANELS else "Options"
-            panels.setdefault(panel, []).append((_option(each), _explained(each)))
+            panels.setdefault(panel, []).append((_option(each), _explained(each, command)))
     order = ("Options", *PANELS)
     parts += [_listed(title, panels[title]) for title in sorted(panels, key=order.index)]
     return "\n\n".join(parts)
@@ -97,12 +98,18 @@ def _option(parameter: Any) -> str:
     return f"{short}{', '.join(names)}{value}"
 
 
-def _explained(parameter: Any) -> str:
+def _explained(parameter: Any, command: Any) -> str:
     default = getattr(parameter.default, "value", parameter.default)
-    shown = not (default is None or callable(default) or isinstance(default, bool | list | tuple))
+    shown = isinstance(default, str | int | float) and not isinstance(default, bool)
     more = f" [default: {default}]" if shown else ""
     more += " [required]" if parameter.required and parameter.param_type_name == "option" else ""
-    return plain(parameter.help or "") + more
+    return plain(parameter.help or _written(parameter, command)) + more
+
+
+def _written(parameter: Any, command: Any) -> str:
+    """What is said of an argument where it is declared: typer before 0.26 loses it with the newest click."""
+    declared = get_type_hints(inspect.unwrap(command.callback), include_extras=True).get(parameter.name)
+    return next((each.help for each in getattr(declared, "__metadata__", ()) if each.help), "")
 
 
 def _listed(title: str, rows: Iterable[tuple[str, str]]) -> str:

@@ -1,10 +1,11 @@
-"""Whether a table fits in memory, before any of it is read."""
+"""Whether a table fits in memory, and where it is worked on if not, before any of it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
@@ -15,36 +16,75 @@ from consilience._files import is_special
 from consilience.cli.errors import UsageError
 from consilience.cli.files import COMPRESSED, STDIO, Source, kind_of
 
-# Bytes that `fuse` takes at its peak for a label and for a row with its id, and `cluster` for a feature.
-A_LABEL, A_ROW, A_FEATURE = 30, 200, 60
+# Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
+# every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
+LEAN, WHOLE, VIEWS = (10, 100), (30, 200), (60, 200)
+_MANY = 1_000_000  # rows from which on a line says where they are worked on
 _SAMPLE = 1 << 16  # bytes of a text file from which its rows are estimated
 _PACKED = 4  # how much larger text is than a compressed file of it
 
 
+class Needed(NamedTuple):
+    """What tables would take."""
+
+    rows: int
+    columns: int
+    memory: float
+    free: float | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is there."""
+        return self.free is None or self.memory <= self.free
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:.2g} rows of {self.columns} columns take some {self.memory / 1e9:.3g} GB of memory, "
+            f"and {(self.free or 0.0) / 1e9:.3g} GB are free"
+        )
+
+
+def estimate(paths: Sequence[str], source: Source, each: tuple[int, int]) -> Needed:
+    """What tables would take, from the sizes of their files."""
+    a_cell, a_row = each
+    sizes = [_size(path, source.of(path)) for path in paths]
+    rows, columns = (max(size) for size in zip(*sizes, strict=True))
+    return Needed(rows, columns, sum(n * (a_row + m * a_cell) for n, m in sizes), free_memory())
+
+
 def require_memory_for_labels(paths: Sequence[str], source: Source) -> None:
     """Refuse tables of labels that do not fit."""
-    in_blocks = "fuse reads Parquet in blocks by --engine blocks -o folder; elsewhere name fewer --columns."
-    _require(paths, source, A_LABEL, in_blocks)
+    _require(
+        estimate(paths, source, WHOLE), "fuse -o reads one table in blocks; elsewhere name fewer --columns."
+    )
 
 
 def require_memory_for_views(paths: Sequence[str], source: Source) -> None:
     """Refuse tables of features that do not fit."""
-    _require(paths, source, A_FEATURE, "use fewer instances or features, or consilience.dask.APMC.")
+    _require(estimate(paths, source, VIEWS), "use fewer instances or features, or consilience.dask.APMC.")
 
 
-def _require(paths: Sequence[str], source: Source, a_cell: int, hint: str) -> None:
-    free = free_memory()
-    if free is None:
-        return
-    sizes = [_size(path, source) for path in paths]
-    needed = sum(rows * (A_ROW + columns * a_cell) for rows, columns in sizes)
-    if needed > free:
-        rows, columns = (max(size) for size in zip(*sizes, strict=True))
-        raise UsageError(
-            f"{rows:.2g} rows of {columns} columns take some {needed / 1e9:.3g} GB of memory, and "
-            f"{free / 1e9:.3g} GB are free.",
-            hint=f"{hint} CONSILIENCE_MEMORY=64G says how much may be used.",
-        )
+def _require(needed: Needed, hint: str) -> None:
+    if not needed.fits:
+        raise UsageError(f"{needed}.", hint=f"{hint} CONSILIENCE_MEMORY=64G says how much may be used.")
+
+
+def fits_in_memory(paths: Sequence[str], source: Source, *, whole: str, only: str) -> bool:
+    """Whether `fuse` works in memory, where that was not said; if not, it reads the table in blocks.
+
+    `whole` names what needs every instance in memory, `only` why this input can be read in no other way;
+    both are empty where that is not so. What is decided is said, for tables of many rows.
+    """
+    needed = estimate(paths, source, WHOLE if whole else LEAN)
+    if needed.fits:
+        if needed.rows >= _MANY:
+            source.say(f"{needed}: working in memory.")
+        return True
+    if whole or only:
+        hint = f"{whole} needs the whole table in memory; leave it out" if whole else only
+        _require(needed, f"{hint}, and one table is read in blocks.")
+    source.say(f"{needed}: reading in blocks, twice (--engine blocks).")
+    return False
 
 
 def free_memory() -> float | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from consilience._files import Outputs
 from consilience._values import object_array
 from consilience.cli import files
 from consilience.cli.files import STDIO
+from consilience.cli.labels import Beside, Instances, as_arrow
 from consilience.cli.saved import Newcomers
 from consilience.diagnostics import Profile
 from consilience.fusion.saving import write_result
@@ -24,6 +25,7 @@ from consilience.partitions import MISSING
 from consilience.report import render, summarize
 
 Told = Callable[[str, int, int], None]
+Columns = Callable[[Any], dict[str, Any]]  # of some rows of a table: a slice, or numbers of rows
 
 
 def command() -> str:
@@ -36,6 +38,7 @@ def write_fusion(
     outputs: Outputs,
     told: Told,
     *,
+    instances: Instances | None = None,
     output: str | None = None,
     imputed: str | None = None,
     report: str | None = None,
@@ -44,15 +47,18 @@ def write_fusion(
     title: str | None = None,
     profile: Profile | None = None,
 ) -> None:
-    """All that was asked for; the table of answers to standard output where nothing was."""
-    n = len(fusion.labels)
+    """All that was asked for; the table of answers to standard output where nothing was.
+
+    A row of the fusion is an instance, unless `instances` says which row each of them has.
+    """
+    beside: Instances = instances or Whole(fusion.partitions)
     writers: list[tuple[str, Callable[[str], None]]] = []
     if output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
-        table = _answer(fusion)
-        writers.append((output or STDIO, lambda path: files.write_table(outputs, path, n, table, told)))
+        answer = _answer(fusion)
+        writers.append((output or STDIO, lambda path: _write(outputs, path, beside, answer, told)))
     if imputed is not None:
         filled = base_labels(fusion.completed)
-        writers.append((imputed, lambda path: files.write_table(outputs, path, n, filled, told)))
+        writers.append((imputed, lambda path: _write(outputs, path, beside, filled, told)))
     if report is not None or as_json:
         told("drawing the page", 0, 1)
         summary = summarize(fusion, title=title, command=command(), profile=profile)
@@ -68,7 +74,40 @@ def write_fusion(
         write(path)
 
 
-def _answer(fusion: Fusion) -> files.Piece:
+def of_all(fusion: Fusion, table: Partitions, unseen: int) -> Fusion:
+    """The fusion of a table, from that of the rows that were seen; without the model, which may be large."""
+    labels = np.full(table.n_rows, unseen)
+    labels[table.seen] = fusion.labels
+    return replace(fusion, labels=labels, partitions=table, model=None)
+
+
+class Whole(NamedTuple):
+    """The instances of a table with a row for each of them."""
+
+    table: Partitions
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances."""
+        return self.table.n_instances
+
+    def batches(self) -> Iterator[Beside]:
+        """All of them."""
+        for rows in files.spans(self.n_instances):
+            yield Beside(_ids(self.table, rows), rows)
+
+
+def _write(outputs: Outputs, path: str, instances: Instances, columns: Columns, told: Told) -> None:
+    tables = (_beside(batch.ids, columns(batch.rows)) for batch in instances.batches())
+    files.write_table(outputs, path, instances.n_instances, tables, told)
+
+
+def write_labels(table: Partitions, outputs: Outputs, path: str, told: Told) -> None:
+    """A table of base labels."""
+    _write(outputs, path, Whole(table), base_labels(table), told)
+
+
+def _answer(fusion: Fusion) -> Columns:
     found = fusion.diagnostics
     columns = {
         "label": fusion.labels,
@@ -77,10 +116,7 @@ def _answer(fusion: Fusion) -> files.Piece:
         "coverage": found.coverage,
         "alternative": found.alternative,
     }
-    return lambda rows: _beside(
-        _ids(fusion.partitions, rows),
-        _named({name: values[rows] for name, values in columns.items()}, fusion.cluster_names),
-    )
+    return lambda rows: _named({name: values[rows] for name, values in columns.items()}, fusion.cluster_names)
 
 
 def _named(columns: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
@@ -98,43 +134,37 @@ def write_placed(
     columns = {"label": found.placed.labels, **found.placed._asdict()}
     del columns["labels"]
 
-    def piece(rows: slice) -> dict[str, Any]:
-        ids = {name: values[rows.start : rows.stop] for name, values in found.ids.items()}
-        ids = {name: v.combine_chunks() if isinstance(v, pa.ChunkedArray) else v for name, v in ids.items()}
-        return _beside(ids, _named({name: values[rows] for name, values in columns.items()}, names))
+    n = len(found.placed.labels)
 
-    files.write_table(outputs, path, len(found.placed.labels), piece, told)
+    def tables() -> Iterator[dict[str, Any]]:
+        for rows in files.spans(n):
+            ids = {name: values[rows] for name, values in found.ids.items()}
+            ids = {
+                name: v.combine_chunks() if isinstance(v, pa.ChunkedArray) else v for name, v in ids.items()
+            }
+            yield _beside(ids, _named({name: values[rows] for name, values in columns.items()}, names))
+
+    files.write_table(outputs, path, n, tables(), told)
 
 
-def base_labels(table: Partitions) -> files.Piece:
+def base_labels(table: Partitions) -> Columns:
     """The labels in the user's own words."""
-    categories = [_kept(values) for values in table.categories]
+    categories = [as_arrow(values.tolist()) for values in table.categories]
 
-    def piece(rows: slice) -> dict[str, Any]:
+    def columns_of(rows: Any) -> dict[str, Any]:
         columns = zip(table.names, table.codes[rows].T, categories, strict=True)
-        labels = {
+        return {
             name: values.take(pa.array(codes.astype(np.int32), mask=codes == MISSING))
             for name, codes, values in columns
         }
-        return _beside(_ids(table, rows), labels)
 
-    return piece
+    return columns_of
 
 
 def _beside(ids: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
     """Both; ids that are called like a column are called ids."""
     (name, values), *_ = ids.items()
     return {f"{name} (id)" if name in columns else name: values, **columns}
-
-
-def _kept(values: np.ndarray) -> pa.Array:
-    """Labels as Arrow holds them: of one type, or as text."""
-    labels = values.tolist()
-    if len({type(label) for label in labels}) == 1:
-        for kind in (None, pa.uint64()):  # whole numbers from 2^63 on have to be asked for
-            with suppress(OverflowError, pa.ArrowException):
-                return pa.array(labels, kind)
-    return pa.array([str(label) for label in labels])
 
 
 def _ids(table: Partitions, rows: slice) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from consilience._values import did_you_mean
 from consilience.cli import files
 from consilience.cli.errors import UsageError
 from consilience.cli.files import Source
+from consilience.cli.labels import encode, read_labels
 from consilience.fusion.result import Placed
 
 Told = Callable[[str, int, int], None]
@@ -43,23 +44,24 @@ def read_result(path: str) -> Fusion:
     return found
 
 
-def read_earlier(path: str, source: Source) -> Any:
+def read_earlier(path: str, source: Source, id_name: str | None) -> Any:
     """What --like names: a saved result, or a table of ids and labels."""
     if Path(path).is_file() and zipfile.is_zipfile(path):
         return read_result(path)
-    wanted = Source(source.id_column, (), source.missing, source.delimiter)
-    return pa.Table.from_batches(list(files.pieces(path, wanted, text=True)))
+    table = pa.Table.from_batches(list(files.pieces(path, source.beside(path), text=True)))
+    own = source.of(path).id_column
+    return table if own is None or own == id_name else table.rename_columns({own: str(id_name)})
 
 
 def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
     """What --profile names: a table of other facts about the instances of a table, under ids of its type."""
-    assert source.id_column is not None
-    wanted = Source(source.id_column, (), source.missing, source.delimiter)
+    wanted = source.beside(path)
+    assert wanted.id_column is not None
     parts = [pa.Table.from_batches([piece]) for piece in files.pieces(path, wanted, text=False)]
     if not parts:
         raise InputError(f"{path} has no rows.", hint="a row per instance.")
     facts = pa.concat_tables(parts, promote_options="permissive")
-    ids = facts.column(source.id_column)
+    ids = facts.column(wanted.id_column)
     as_text = table.index is None or table.index.dtype.kind not in "iu"
     kind = pa.string() if as_text else pa.int64()
     try:
@@ -68,7 +70,11 @@ def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
         raise InputError(
             f"the ids of {path} are no whole numbers, as those of the table are.", hint="use the same ids."
         ) from error
-    return facts.set_column(facts.schema.get_field_index(source.id_column), source.id_column, ids)
+    name = str(table.index_name or wanted.id_column)
+    others = facts.drop_columns([wanted.id_column])
+    if name in others.schema.names:
+        raise InputError(f"{path} has another column {name!r}, as ids are called.", hint="rename it.")
+    return others.add_column(0, name, ids)
 
 
 def place_labels(
@@ -76,10 +82,12 @@ def place_labels(
 ) -> Newcomers:
     """Place the rows of a file, or of several that are joined by id, by the base labels they have."""
     parts: Iterable[_Part]
-    if len(paths) > 1:
-        parts = [_of_table(files.read_labels(paths, source, unobserved="keep"))]
+    id_name = source.long[0] if source.long else source.id_name(paths)
+    if len(paths) > 1 or source.long:
+        parts = [_of_table(read_labels(paths, source).partitions(unobserved="keep"))]
     else:
-        parts = (_of_piece(piece, source) for piece in files.pieces(paths[0], source, text=True))
+        own = source.of(paths[0]).id_column
+        parts = (_of_piece(piece, own) for piece in files.pieces(paths[0], source, text=True))
     name_of: dict[str, str] = {}
     found: list[Placed] = []
     ids: list[Any] = []
@@ -99,19 +107,20 @@ def place_labels(
         n_rows += n
         told("placing", n_rows, n_rows)
     placed = Placed(*(np.concatenate(values) for values in zip(*found, strict=True)))
-    told_apart = pa.chunked_array(ids) if source.id_column else np.concatenate(ids)
+    told_apart = pa.chunked_array(ids) if id_name else np.concatenate(ids)
     return Newcomers(
         placed,
-        {source.id_column or "row": told_apart},
+        {id_name or "row": told_apart},
         f"{_sentence(strangers)}; they count as missing." if strangers else "",
     )
 
 
 def place_views(fusion: Fusion, paths: Sequence[str], source: Source) -> Newcomers:
     """Place instances by their features, in the views that there are."""
-    views = consilience.check_views(files.read_view_tables(paths, source), on=source.id_column)
+    id_name = source.id_name(paths)
+    views = consilience.check_views(files.read_view_tables(paths, source), on=id_name)
     ids = np.arange(views.n_instances) if views.index is None else views.index.astype(object)
-    return Newcomers(fusion.place(views), {source.id_column or "row": ids}, "")
+    return Newcomers(fusion.place(views), {id_name or "row": ids}, "")
 
 
 class _Part(NamedTuple):
@@ -122,14 +131,14 @@ class _Part(NamedTuple):
     n_rows: int
 
 
-def _of_piece(piece: pa.RecordBatch, source: Source) -> _Part:
+def _of_piece(piece: pa.RecordBatch, id_column: str | None) -> _Part:
     columns = {}
     ids = None
     for name, values in zip(piece.schema.names, piece.columns, strict=True):
-        if name == source.id_column:
+        if name == id_column:
             ids = values
         else:
-            columns[name] = files.encode(values)
+            columns[name] = encode(values)
     return _Part(columns, ids, piece.num_rows)
 
 

@@ -165,6 +165,7 @@ class DAL(LabelMethod):
         cost="above 5000 rows by micro-clusters; below, all pairs",
         paper="Of this library; weights of clusters as in Huang, Wang, Lai: IEEE Trans. Cybernetics, 2018.",
         linear=True,
+        start=True,
     )
     max_base_clusters = MAX_BASE_CLUSTERS
 

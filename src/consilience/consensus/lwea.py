@@ -99,9 +99,10 @@ class LWEA(LabelMethod):
 
     about = About(
         use="a hierarchy; many and different numbers of clusters",
-        avoid="",
+        avoid="more than 15 000 distinct label rows",
         cost="rows^2",
         paper="Huang, Wang, Lai: Locally Weighted Ensemble Clustering. IEEE Trans. Cybernetics, 2018.",
+        start=True,
     )
 
     max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB

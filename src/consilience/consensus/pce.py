@@ -438,6 +438,7 @@ class PCE(LabelMethod):
         paper="Zhou, Du, Liu, Ling, Ji, Li, Shen: Partial Clustering Ensemble. IEEE TKDE.",
         linear=True,
         featured=True,
+        start=True,
     )
     weighs_bases = True
     max_base_clusters = MAX_BASE_CLUSTERS

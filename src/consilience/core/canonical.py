@@ -127,8 +127,9 @@ def number(sizes: np.ndarray, refine: Callable[[np.ndarray], np.ndarray], offset
 
 def stack_codes(codes: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
     """Column by column, the place of every label among the clusters of all bases; the last is missing."""
+    kind = np.min_scalar_type(offsets[-1])  # as many numbers as the table has labels: small ones
     return [
-        np.where(column >= 0, column + start, offsets[-1])
+        np.where(column >= 0, column + start, offsets[-1]).astype(kind)
         for column, start in zip(codes.T, offsets[:-1], strict=True)
     ]
 

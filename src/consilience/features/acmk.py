@@ -196,6 +196,7 @@ class ACMK(Clusterer):
         cost="about twice its k-means runs at 1e5 instances",
         paper="Zhou, Du, Li: Adaptive Consensus Clustering for Multiple K-means. IEEE TKDE.",
         featured=True,
+        start=True,
     )
 
     n_clusters: Count = field(default=8, kw_only=False)

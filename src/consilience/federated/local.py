@@ -41,7 +41,7 @@ seed = 0
 timeout = 600.0
 allow-absent = false
 """
-_START = 60  # seconds until a process is given up
+_START = 180  # seconds until a process is given up
 
 
 BANKS = {

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience._errors import InputError
-from consilience._label_tables import in_every_row
 from consilience.federated.keys import keyed_ids
 from consilience.partitions import MISSING, Partitions
 
@@ -88,11 +87,6 @@ def prepare(table: Partitions, ids: Any, party: str, key: bytes, smallest: int =
     coded, columns = [], []
     for name, given, labels in zip(table.names, table.codes.T, table.categories, strict=True):
         sizes = np.bincount(given[given >= 0], minlength=len(labels))
-        if where := in_every_row(sizes):
-            raise PartyError(
-                f"column {name!r} of party {party!r} has a different label {where}, like ids.",
-                hint="name the columns of labels, or the other id column.",
-            )
         kept = np.flatnonzero(sizes >= smallest)
         # By size, which the codes would give away anyhow; labels of one size stay in their order, by which
         # methods tell apart what members do not.

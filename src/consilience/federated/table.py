@@ -15,6 +15,7 @@ from consilience._files import Outputs
 from consilience._values import did_you_mean
 from consilience.cli import files
 from consilience.cli.errors import UsageError
+from consilience.cli.labels import read_labels
 from consilience.federated.keys import read_key
 from consilience.federated.merging import Answer
 from consilience.federated.parts import SMALLEST, PartyError, Prepared, prepare
@@ -97,11 +98,12 @@ class Settings(NamedTuple):
         columns = {"label": columns.pop("labels"), **columns}
         id_name = f"{self.id_column} (id)" if self.id_column in columns else self.id_column
 
-        def piece(rows: slice) -> dict[str, Any]:
-            return {id_name: ids[rows], **{name: values[rows] for name, values in columns.items()}}
-
+        pieces = (
+            {id_name: ids[rows], **{name: values[rows] for name, values in columns.items()}}
+            for rows in files.spans(len(ids))
+        )
         with Outputs() as outputs:
-            files.write_table(outputs, self.output, len(ids), piece, lambda *_: None)
+            files.write_table(outputs, self.output, len(ids), pieces, lambda *_: None)
 
 
 _SETTINGS = (
@@ -137,7 +139,7 @@ def read_own(path: str, id_column: str, columns: tuple[str, ...], party: str) ->
         )
     if not columns:
         raise PartyError(f"party {party!r} has no column of labels.", hint="a column per base clustering.")
-    return Own(files.read_labels([path], files.Source(None, columns), unobserved="keep"), ids)
+    return Own(read_labels([path], files.Source(None, columns)).partitions(unobserved="keep"), ids)
 
 
 def read_ids(path: str, id_column: str, party: str) -> list[str]:

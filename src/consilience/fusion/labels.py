@@ -19,6 +19,7 @@ from consilience._talk import Progress, tell, watched
 from consilience._values import counted
 from consilience._warnings import warn
 from consilience.consensus import LabelMethod
+from consilience.core.grouping import group
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.fusion._names import base_named
 from consilience.fusion.preparing import merge_linked, repeat_bases
@@ -216,7 +217,7 @@ def fuse_partitions(
 
 def numbered_by_size(labels: Any, counts: np.ndarray | None = None) -> np.ndarray:
     """The same clusters, numbered from the largest."""
-    _, found = np.unique(labels, return_inverse=True)
+    found = group(np.asarray(labels, dtype=np.int64)).inverse
     return np.asarray(np.argsort(np.argsort(-np.bincount(found, counts), kind="stable"))[found])
 
 

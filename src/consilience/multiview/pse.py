@@ -739,6 +739,7 @@ class PSE(ViewMethod):
         avoid="only one of the views says anything about the clusters",
         cost="nearest neighbours in each view",
         paper="Of this library; kernels of local widths as in Wang et al.: Nature Methods, 2014.",
+        start=True,
     )
 
     kind: Literal["auto", "counts", "measurements", "links"] | Annotated[dict[str, str], dict] = "auto"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -181,7 +180,6 @@ def fuse_views(
     views, sources = read_modalities(data, use_rep, layer)
     rng = random_source(random_state)
     fusion = fuse_tables(views, n_clusters, method=method, random_state=rng, **options)
-    fusion = replace(fusion, partitions=replace(fusion.partitions, index=views.index))
     params = {"n_clusters": n_clusters, "method": method, "n_neighbors": n_neighbors, "sources": sources}
     params |= {"random_state": random_state, **options}
     write([data] if is_mudata else list(data.values()), fusion, key_added, params, n_neighbors, rng)
