@@ -162,7 +162,7 @@ def _find_short_name(app: Sphinx, env: Any, node: pending_xref, shown: nodes.Ele
 
 def _skip_member(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn gives every estimator, and "Alias for field number 0" of named tuples."""
-    inherited = re.fullmatch("get_params|set_params|get_metadata_routing|set_.*_request", name)
+    inherited = re.fullmatch("get_params|set_params|get_metadata_routing|set_output|set_.*_request", name)
     return True if inherited or str(member.__doc__).startswith("Alias for field number") else None
 
 
