@@ -327,7 +327,7 @@ def fuse(
     _check_outputs(_inputs(labels, profile, source), output, imputed, report, as_json, save)
     in_blocks = engine in (Engine.blocks, Engine.dask)
     if not in_blocks:
-        only = cli.blocks.why_not(labels, source) if engine is Engine.auto else "leave out --engine memory"
+        only = cli.memory.why_not(labels, source) if engine is Engine.auto else "leave out --engine memory"
         in_blocks = not cli.memory.fits_in_memory(labels, source, whole=whole, only=only)
     with (
         cli.progress.bar(quiet) as told,
@@ -385,7 +385,7 @@ def cluster(
     views: Annotated[
         list[str],
         typer.Argument(
-            help="Tables of features of the same instances, CSV, TSV, Parquet or Arrow by suffix.",
+            help="Tables of features of the same instances: CSV, TSV, Excel, Parquet or Arrow by suffix.",
             metavar="VIEWS...",
         ),
     ],

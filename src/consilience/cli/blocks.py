@@ -16,14 +16,14 @@ import pyarrow.parquet as pa_parquet
 
 from consilience import dask
 from consilience._errors import InputError
-from consilience._files import is_special
 from consilience._optional import optional_import
 from consilience._warnings import warn
 from consilience.cli import files
 from consilience.cli.errors import UsageError
-from consilience.cli.files import STDIO, Source, is_parquet, is_text, kind_of
+from consilience.cli.files import STDIO, Source, is_parquet, is_text
 from consilience.cli.ids import keys_of, require_distinct_keys
 from consilience.cli.labels import Beside, Coder, LabelRows, as_arrow, checked, coded_pieces, merged
+from consilience.cli.memory import why_not
 from consilience.cli.results import Told
 from consilience.core.grouping import DistinctRows, distinct_rows
 from consilience.dask.aggregate import RowIndex, read_table
@@ -32,20 +32,6 @@ from consilience.dask.consensus import MAX_DISTINCT
 from consilience.dask.engine import engine_for
 from consilience.dask.rows import looked_up, values_of
 from consilience.partitions import MISSING, Partitions
-
-
-def why_not(paths: list[str], source: Source) -> str:
-    """Why an input cannot be read in blocks; empty if it can."""
-    if len(paths) > 1:
-        return "several files are joined in memory; put them in one table"
-    if source.long is not None:
-        return "--long is read in memory; put it in a table with a column per source"
-    path = paths[0]
-    if path == STDIO or is_special(path):
-        return "a pipe can be read only once; write it to a file"
-    if kind_of(path) == "excel":
-        return "Excel is read in memory; save it as CSV"
-    return ""
 
 
 def is_folder(output: str | None) -> bool:

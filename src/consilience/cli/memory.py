@@ -87,6 +87,20 @@ def fits_in_memory(paths: Sequence[str], source: Source, *, whole: str, only: st
     return False
 
 
+def why_not(paths: Sequence[str], source: Source) -> str:
+    """Why an input cannot be read in blocks; empty if it can."""
+    if len(paths) > 1:
+        return "several files are joined in memory; put them in one table"
+    if source.long is not None:
+        return "--long is read in memory; put it in a table with a column per source"
+    path = paths[0]
+    if path == STDIO or is_special(path):
+        return "a pipe can be read only once; write it to a file"
+    if kind_of(path) == "excel":
+        return "Excel is read in memory; save it as CSV"
+    return ""
+
+
 def free_memory() -> float | None:
     """Bytes that this process may still take."""
     try:

@@ -228,7 +228,10 @@ class MixtureConsensus(LabelMethod):
         )
 
     def _learn(self, result: MixtureResult, problem: Problem) -> None:
-        self.membership_ = problem.per_instance(result.membership[:, problem.order])
+        # A cluster at a time: with millions of rows each copy of the whole counts.
+        self.membership_ = np.empty((len(problem.table.seen), len(problem.order)))
+        for place, cluster in enumerate(problem.order):
+            self.membership_[:, place] = problem.per_instance(result.membership[:, cluster])
 
     def _start(self, problem: Problem) -> np.ndarray | None:
         """The given start, per distinct observed row."""
