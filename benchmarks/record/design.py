@@ -136,7 +136,7 @@ def _rest(draw: int, rows: int) -> Iterator[Cell]:
     for missing, factor, data in product((0.5, 0.0, 0.9), FACTORS, MIXED):
         table = Table("labels", "mixed", data, "entries", missing, 20, factor, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
-    for data, missing in product(PLANTED, RATIOS):
+    for missing, data in product((0.5, *(ratio for ratio in RATIOS if ratio != 0.5)), PLANTED):
         table = Table("labels", "planted", data, "entries", missing, 20, 1.0, rows, draw)
         yield from (Cell(table, method) for method in EVERYTHING)
     yield from _others(draw, rows, (0.0, 0.9))

@@ -50,14 +50,11 @@ def held_out(rows: pd.DataFrame) -> list[Rule]:
     for who, methods in WHO.items():
         for lead in LEADS:
             found[f"{who}, if ahead by {lead:.0%}"] = taken(score, agreement, methods, lead)
-    pools = score.index.get_level_values("data")
-    means = {
-        name: [
-            float(values[pools.isin(part)].groupby("data").mean().mean())
-            for part in (design.EIGHT, design.THREE)
-        ]
-        for name, values in found.items()
-    }
+    means = {}
+    for name, values in found.items():
+        cells = values.groupby(["data", "bases", "missing"]).mean()  # some have more draws than others
+        pools = cells.groupby("data").mean()
+        means[name] = [float(pools[pools.index.isin(part)].mean()) for part in (design.EIGHT, design.THREE)]
     best = [max(means, key=lambda name, i=i: means[name][i]) for i in (0, 1)]
     said = {
         name: " and ".join(n for n, b in zip(("eight", "three"), best, strict=True) if b == name)

@@ -369,7 +369,9 @@ def _grid(
     tables = []
     for metric in metrics:
         means = {key: by_data(here, methods, metric) for key, here in rows.groupby(by)}
-        means = {key: found for key, found in means.items() if not found.empty}
+        # A condition that not all data sets have yet would be about others than its neighbours.
+        most = max(len(found) for found in means.values())
+        means = {key: found for key, found in means.items() if most and len(found) == most}
         if not means:
             continue
         columns: list[tuple[str, str]] = [("method", "name"), *((name(key), "number") for key in means)]
