@@ -19,7 +19,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, count, islice
@@ -41,8 +41,8 @@ _FAN_IN = 8
 WAIT_FOR_WORKERS = 300.0
 _WARN_AFTER = 5.0
 _LOOK_EVERY = 1.0
-# Seconds in which a scheduler that is there says how many workers it has.
-_ANSWER_WITHIN = 10.0
+# Seconds in which a scheduler that is there, and may be busy, says how many workers it has.
+_ANSWER_WITHIN = 60.0
 
 
 def merged(merge: Callable[[Sequence[Any]], Any], parts: Iterable[Any]) -> Any:
@@ -270,7 +270,7 @@ class Cluster(Engine):
         alone_since, warned = None, False
         try:
             while not wait([gathered], _LOOK_EVERY).done:
-                if self._has_workers():
+                if self._has_workers(gathered):
                     alone_since, warned = None, False
                     continue
                 alone_since = alone_since or time.monotonic()
@@ -292,14 +292,14 @@ class Cluster(Engine):
         finally:
             gathered.cancel()
 
-    def _has_workers(self) -> bool:
-        """Whether the scheduler says that there are any; False if it says nothing."""
-        if self.client.status == "closed":
+    def _has_workers(self, *gathered: Future[Any]) -> bool:
+        """Whether the scheduler says that there are any, or what is gathered came meanwhile."""
+        if self.client.status != "running":  # the connection is lost, and with it all that was asked for
             raise self._gone()
         asked = self._soon(self.client.nthreads(asynchronous=True))
-        wait([asked], _ANSWER_WITHIN)
+        wait([asked, *gathered], _ANSWER_WITHIN, return_when=FIRST_COMPLETED)
         with suppress(OSError):
-            return asked.done() and bool(asked.result())
+            return any(one.done() for one in gathered) or (asked.done() and bool(asked.result()))
         return False
 
     def _soon(self, question: Any) -> Future[Any]:
@@ -322,7 +322,7 @@ class Cluster(Engine):
         except (CancelledError, ClosedClientError) as error:
             raise self._gone() from error
         except OSError as error:
-            if self.client.status == "running" and self._has_workers():
+            if self._has_workers():
                 raise  # of the work itself, such as a file that is not there
             raise self._gone() from error
 
