@@ -44,6 +44,14 @@ def told(capfd):
     return call
 
 
+def test_names_are_not_labels(here, told):
+    code, _, err = told("fuse", "shops.csv", *QUICK)
+    assert code == 2
+    assert err.startswith(
+        "Error: column 'kunde' has a different value in every row. Hint: if it holds the ids, say --id"
+    )
+
+
 # --- text ---------------------------------------------------------------------------------------------------
 
 

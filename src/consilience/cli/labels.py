@@ -26,6 +26,7 @@ from consilience.cli.files import Source, is_text, stems
 from consilience.core.grouping import DistinctRows, distinct_rows
 from consilience.partitions import MISSING, Partitions
 
+_NAMES = 5  # rows that all have another text are taken for names, not for clusters of one
 _CANONICAL = re.compile(r"-?(0|[1-9]\d*)(\.0*)?")
 
 
@@ -179,7 +180,8 @@ def checked(rows: LabelRows, *, id_column: str | None) -> Checked:
     codes = np.empty(rows.codes.shape, dtype=np.int32, order="F")
     categories = []
     for j, (name, labels) in enumerate(zip(rows.names, rows.labels, strict=True)):
-        _refuse_ids_among_labels(name, np.bincount(*_counted(rows, j), len(labels)), id_column)
+        members = np.bincount(*_counted(rows, j), len(labels))
+        _refuse_ids_among_labels(name, labels, members, id_column)
         code_of, known = encode_coded(np.arange(len(labels)), object_array(labels), "missing", name, None)
         codes[:, j] = np.append(code_of, MISSING)[rows.codes[:, j]]
         categories.append(known)
@@ -201,9 +203,14 @@ def _counted(rows: LabelRows, j: int) -> tuple[np.ndarray, np.ndarray]:
     return rows.codes[seen, j], rows.counts[seen]
 
 
-def _refuse_ids_among_labels(name: str, members: np.ndarray, id_column: str | None) -> None:
-    """What `Partitions` refuses, in the words of commands."""
-    if where := in_every_row(members):
+def _refuse_ids_among_labels(
+    name: str, labels: list[Any], members: np.ndarray, id_column: str | None
+) -> None:
+    """What `Partitions` refuses, in the words of commands; and names that nobody said are the ids."""
+    where = in_every_row(members)
+    if id_column is None and len(members) >= _NAMES and (members == 1).all() and isinstance(labels[0], str):
+        where = "in every row"
+    if where:
         ids = "" if id_column is not None else f"if it holds the ids, say --id {name!r}; otherwise "
         raise UsageError(
             f"column {name!r} has a different value {where}.",
@@ -242,7 +249,7 @@ class InMemory(NamedTuple):
         }
         for j, (name, labels) in enumerate(zip(self.rows.names, self.rows.labels, strict=True)):
             members = np.bincount(*_counted(self.rows, j), len(labels))
-            _refuse_ids_among_labels(name, members, self.id_name)
+            _refuse_ids_among_labels(name, labels, members, self.id_name)
         return Partitions.of_codes(
             columns,
             negative=negative,  # type: ignore[arg-type]

@@ -192,4 +192,6 @@ def _sentence(strangers: Counter[tuple[str, Any]]) -> str:
     shown = [f"{label!r} of {name!r} ({n})" for (name, label), n in strangers.most_common(_SHOWN)]
     more = len(strangers) - len(shown)
     others = f" and {more} others" if more > 0 else ""
-    return f"{strangers.total()} labels were not there when it was fitted: {', '.join(shown)}{others}"
+    n = strangers.total()
+    were = "label was" if n == 1 else "labels were"
+    return f"{n} {were} not there when it was fitted: {', '.join(shown)}{others}"

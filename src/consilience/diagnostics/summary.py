@@ -256,8 +256,9 @@ def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
         names = tuple(np.array(bases.names, dtype=object)[bases.silent])
         out.append(
             Finding(
-                f"{listed(names)} says nothing: one cluster, or a cluster for every instance.",
-                hint="leave it out.",
+                f"{listed(names)} {'says' if len(names) == 1 else 'say'} nothing: one cluster, or a cluster "
+                "for every instance.",
+                hint=f"leave {'it' if len(names) == 1 else 'them'} out.",
             )
         )
     opposed = (bases.agreement < 0.05) & ~bases.silent
@@ -265,8 +266,10 @@ def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
         names = tuple(np.array(bases.names, dtype=object)[opposed])
         out.append(
             Finding(
-                f"{listed(names)} has next to nothing in common with the consensus.",
-                hint="check its ids and its order of instances, or leave it out.",
+                f"{listed(names)} {'has' if len(names) == 1 else 'have'} next to nothing in common with the "
+                "consensus.",
+                hint="check ids and order of instances there, or leave "
+                f"{'it' if len(names) == 1 else 'them'} out.",
             )
         )
     if dependence > _REPEATING:

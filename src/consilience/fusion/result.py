@@ -398,7 +398,7 @@ class Fusion:
 
         With a column ``name`` where clusters have names, empty for an unassigned instance. ``alternative``
         is the next best cluster for an instance, -1 if there is none. A frame of the kind that was given; a
-        pandas frame where the labels came as an array.
+        pandas frame where the labels came in no frame.
         """
         found = self.diagnostics
         names = {} if self.cluster_names is None else {"name": object_array([*self.names, None])[self.labels]}
@@ -413,7 +413,7 @@ class Fusion:
         if self.partitions.backend is not None:
             return self.partitions.frame(columns)
         pandas = optional_import(
-            "pandas", needed_for="to_frame() of labels that came as an array", extra="frames"
+            "pandas", needed_for="to_frame() of labels that came in no frame", extra="frames"
         )
         return pandas.DataFrame(columns, index=self.partitions.index)
 
