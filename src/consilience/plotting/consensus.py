@@ -156,8 +156,8 @@ def plot_dendrogram(fusion: Fusion, *, max_leaves: int = 60, ax: Axes | None = N
     >>> from consilience import fuse
     >>> from consilience.plotting import plot_dendrogram
     >>> ax = plot_dendrogram(fuse([[0, 0], [0, 0], [1, 1], [1, -1]] * 5, 2, random_state=0), max_leaves=4)
-    >>> ax.get_xlabel()
-    '20 instances in 4 leaves; colours and numbers are clusters'
+    >>> ax.get_ylabel()
+    'mean co-association'
     """
     require_fusion(fusion, "plot_dendrogram")
     ax = axis_or_new(ax, (7.2, 4.2))
