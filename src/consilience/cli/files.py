@@ -119,7 +119,12 @@ def _called(path: str, table: pa.Table, own: str, name: str) -> pa.Table:
             f"{path} has ids in {own!r} and also a column {name!r}, as the ids of the first file are called.",
             hint="rename one of them.",
         )
-    return table.rename_columns({own: name})
+    return renamed(table, own, name)
+
+
+def renamed(table: pa.Table, own: str, name: str) -> pa.Table:
+    """A table with another name for a column."""
+    return table.rename_columns([name if each == own else each for each in table.schema.names])
 
 
 def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:

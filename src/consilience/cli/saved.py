@@ -50,7 +50,7 @@ def read_earlier(path: str, source: Source, id_name: str | None) -> Any:
         return read_result(path)
     table = pa.Table.from_batches(list(files.pieces(path, source.beside(path), text=True)))
     own = source.of(path).id_column
-    return table if own is None or own == id_name else table.rename_columns({own: str(id_name)})
+    return table if own is None or own == id_name else files.renamed(table, own, str(id_name))
 
 
 def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:

@@ -309,9 +309,9 @@ class Cluster(Engine):
     @contextmanager
     def _sentences(self) -> Iterator[None]:
         """Errors of the cluster, not of the work, say in a sentence what to do."""
-        from distributed import CancelledError, KilledWorker
-        from distributed.client import ClosedClientError
+        from distributed import CancelledError, KilledWorker, client
 
+        closed = getattr(client, "ClosedClientError", CancelledError)  # of newer versions
         try:
             yield
         except KilledWorker as error:
@@ -319,7 +319,7 @@ class Cluster(Engine):
                 f"several workers died at the same piece of work: {error}",
                 hint="give the workers more memory, or use smaller blocks (block_rows=, chunks).",
             ) from error
-        except (CancelledError, ClosedClientError) as error:
+        except (CancelledError, closed) as error:
             raise self._gone() from error
         except OSError as error:
             if self._has_workers():
