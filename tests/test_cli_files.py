@@ -449,3 +449,9 @@ def test_ids_with_the_same_key_are_looked_at(tables, monkeypatch):
     monkeypatch.setattr(ids, "keys_of", lambda values: np.zeros(len(values), dtype=np.uint64))
     read = labels.read_labels([str(tables / "t.csv")], Source(id_column="id"))
     assert read.n_instances == 400
+
+
+def test_cells_of_blanks_are_missing(here, told):
+    expected = told("fuse", "shops.csv", "--id", "kunde", *QUICK)
+    (here / "blank.csv").write_text(SHOPS.replace(",,", ",  ,").replace(",\n", ", \n"), encoding="utf-8")
+    assert told("fuse", "blank.csv", "--id", "kunde", *QUICK) == expected

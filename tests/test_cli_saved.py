@@ -90,7 +90,10 @@ def test_wrong_inputs_are_one_line(march, capfd):
             ["predict", "nowhere", "new.csv"],
             "there is no file 'nowhere'. Hint: it is what fuse --save wrote.",
         ),
-        (["predict", "new.csv", "new.csv"], "'new.csv' is not a saved result, or it is damaged"),
+        (
+            ["predict", "new.csv", "new.csv"],
+            "'new.csv' is no saved result. Hint: the first file is what fuse --save wrote.",
+        ),
         (
             ["predict", "march.consilience", "new.csv", "--id", "id"],
             "no base clustering was called 'aa'. Hint: did",
@@ -278,3 +281,15 @@ def test_wrong_options_are_one_line(march, capfd, options, message):
 def test_a_profile_needs_ids(march, capfd):
     assert run(["fuse", "march.csv", "-k", "3", "--columns", "a,b", "--profile", "march.csv"]) == 2
     assert "--profile is joined by id. Hint: name the id column with --id." in capfd.readouterr().err
+
+
+def test_instances_in_no_cluster_are_no_cluster_to_follow(march, capfd):
+    frame, _ = march
+    frame = pd.concat([frame, pd.DataFrame({"id": ["nobody", "noone"]})])
+    frame.to_csv("april.csv", index=False)
+    fuse = ["fuse", "april.csv", "--id", "id", "-k", "3", "--unobserved", "noise"]
+    assert run([*fuse, "-o", "earlier.csv", "-q"]) == 0
+    assert "nobody,-1," in Path("earlier.csv").read_text()
+    assert run([*fuse, "--like", "earlier.csv", "-o", "now.csv"]) == 0
+    assert "All clusters stayed." in capfd.readouterr().err
+    assert Path("now.csv").read_text() == Path("earlier.csv").read_text()

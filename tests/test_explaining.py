@@ -116,3 +116,10 @@ def test_clusters_are_called_by_their_names(fusion):
         assert all(name in str(found) for c, name in enumerate(named.names) if found.support[c] > 0)
         assert not any(name in str(plain) for name in named.names)
         assert len(str(found).splitlines()) == len(str(plain).splitlines())
+
+
+def test_an_instance_that_nobody_saw_was_put_there():
+    found = fuse(
+        [["x", "p"], ["x", "p"], ["y", "q"], [None, None]], 2, random_state=0, unobserved="largest"
+    ).explain(3)
+    assert found.sentences == ("no source saw 3; it was put in cluster 0, the largest, as was asked for.",)

@@ -135,3 +135,11 @@ def test_views_follow_too():
     fusion = fuse_views(views, 3, random_state=0).like(numbers[kind])
     assert_array_equal(fusion.labels, numbers[kind])
     assert_array_equal(fusion.predict(views), fusion.labels)
+
+
+def test_a_frame_of_results_has_its_ids_in_the_index():
+    table = pd.DataFrame({"a": list("xxyyzz"), "b": list("ppqqrr")}, index=list("abcdef"))
+    fusion = fuse(table, 3, random_state=0)
+    again = fuse(table.iloc[::-1], 3, random_state=0, like=fusion.to_frame())
+    assert again.labels[::-1].tolist() == fusion.labels.tolist()
+    assert again.changes.n_common == 6

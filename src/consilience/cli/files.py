@@ -29,6 +29,7 @@ from consilience.cli.signals import go_on_to_the_end
 from consilience.cli.text import Form, find_form
 
 # What a CSV file may say where there is no label.
+_BLANKS = ("\t", *(" " * n for n in range(1, 9)))  # cells that only seem to hold something
 MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 STDIO = "-"
 ROWS_A_PIECE = 1_000_000
@@ -56,6 +57,11 @@ class Source:
     long: tuple[str, str, str] | None = None  # columns of instance, source and label: a row per opinion
     say: Callable[[str], None] = lambda _: None  # what the user should know
     forms: dict[str, Form] = field(default_factory=dict)  # of text files that were looked at
+
+    @property
+    def nulls(self) -> list[str]:
+        """Cells that say nothing; where an empty one does, one of blanks does too."""
+        return [*self.missing, *(_BLANKS if "" in self.missing else ())]
 
     def of(self, path: str) -> Source:
         """How to read one of them."""
@@ -296,7 +302,7 @@ def _read_text(how: _How) -> Iterator[pa.RecordBatch]:
 
     def opened(**convert: Any) -> pa_csv.CSVStreamingReader:
         options = pa_csv.ConvertOptions(
-            null_values=list(source.missing), strings_can_be_null=True, decimal_point=decimal, **convert
+            null_values=source.nulls, strings_can_be_null=True, decimal_point=decimal, **convert
         )
         return pa_csv.open_csv(stream(), read_options=read, parse_options=parse, convert_options=options)
 
@@ -319,7 +325,7 @@ def _read_excel(how: _How) -> Iterator[pa.RecordBatch]:
     as_text = None if how.text else ([how.source.id_column] if how.source.id_column else [])
     names, cells = excel.read_cells(how.path)
     _refuse_same_names(how.path, names)
-    yield from excel.as_table(names, cells, how.wanted(names), as_text, how.source.missing).to_batches()
+    yield from excel.as_table(names, cells, how.wanted(names), as_text, how.source.nulls).to_batches()
 
 
 _READERS = {"csv": _read_text, "parquet": _read_parquet, "arrow": _read_arrow, "excel": _read_excel}

@@ -38,6 +38,11 @@ def read_result(path: str) -> Fusion:
     """A result that --save wrote."""
     if not Path(path).is_file():
         raise UsageError(f"there is no file {path!r}.", hint="it is what fuse --save wrote.")
+    with open(path, "rb") as file:
+        if file.read(2) != b"PK":
+            raise InputError(
+                f"{path!r} is no saved result.", hint="the first file is what fuse --save wrote."
+            )
     found = consilience.load(path)
     if not isinstance(found, Fusion):
         raise InputError(f"{path!r} holds a {type(found).__name__}.", hint="give what fuse --save wrote.")
@@ -160,7 +165,8 @@ def _known_names(fitted: Partitions, paths: Sequence[str], names: list[str]) -> 
         if not known:
             hint = did_you_mean(name, fitted.column_names)
             raise UsageError(
-                f"no base clustering was called {name!r}.", hint=f"{hint} Choose with --columns."
+                f"no base clustering was called {name!r}.",
+                hint=f"{hint} Choose with --columns, and name the ids with --id.",
             )
         out[name] = known[0]
     return out

@@ -103,6 +103,11 @@ class Explanation(Tabulated):
         if self.label < 0:
             return (f"{self.id!r} is in no cluster: no source saw it.",)
         seen = [said for said in self.said if said.seen]
+        if not seen:
+            where = self._cluster(self.label)
+            return (
+                f"no source saw {self.id!r}; it was put in cluster {where}, the largest, as was asked for.",
+            )
         pro = [said.source for said in seen if int(np.argmax(said.shares)) == self.label]
         against: dict[int, list[str]] = {}
         for said in seen:

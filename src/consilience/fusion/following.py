@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from consilience._values import counted, is_missing, object_array
 from consilience.diagnostics.counts import Tabulated
 from consilience.partitions import Partitions
 
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _MAJORITY = 0.5  # of the members that both results have
 
 
@@ -124,6 +126,8 @@ def read_earlier(like: Any, on: str | None = None) -> Earlier:
     if hasattr(like, "labels") and hasattr(like, "partitions"):
         names = {} if like.cluster_names is None else dict(enumerate(like.names))
         return Earlier(np.asarray(like.labels), like.index, names)
+    if nw.dependencies.is_pandas_dataframe(like) and list(like.columns[:1]) == ["label"]:
+        like = like["label"]  # as `Fusion.to_frame` gives it: ids are in the index
     if nw.dependencies.is_into_dataframe(like):
         return _of_frame(nw.from_native(like, eager_only=True), on)
     if isinstance(like, Mapping):
@@ -153,6 +157,8 @@ def _of_frame(frame: Any, on: str | None) -> Earlier:
 
 def _numbered(labels: list[Any], index: np.ndarray | None) -> Earlier:
     """Whole numbers stay; other labels are numbered by size and become names."""
+    if all((isinstance(label, str) and _WHOLE.fullmatch(label)) or is_missing(label) for label in labels):
+        labels = [int(label) if isinstance(label, str) else label for label in labels]  # out of a text file
     missing = [is_missing(label) for label in labels]
     known = [label for label, gone in zip(labels, missing, strict=True) if not gone]
     if all(_is_whole(label) for label in known):

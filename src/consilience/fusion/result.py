@@ -309,6 +309,9 @@ class Fusion:
             raise InputTypeError(
                 f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
             )
+        if hasattr(self.model, "place"):
+            labels, sure, behind = self.model.place(new, mask=mask)
+            return Placed(self._numbers[labels], sure, self._numbers[behind])
         labels = self._numbers[self.model.predict(new, mask=mask)]
         if not hasattr(self.model, "predict_confidence"):
             return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))

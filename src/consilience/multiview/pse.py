@@ -881,12 +881,41 @@ class PSE(ViewMethod):
         mask : array of bool of shape (n_instances, n_views), default=None
             False where the instance is absent from the view.
         """
+        return self.place(X, mask=mask)[0]
+
+    def predict_confidence(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """The estimated chance that new instances are placed rightly.
+
+        The share of their neighbours in the cluster among those in it and in the next one, times the mean
+        confidence of that cluster.
+
+        Parameters
+        ----------
+        X, mask
+            As in `predict`.
+        """
+        return self.place(X, mask=mask)[1]
+
+    def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `predict` and `predict_confidence` give, and the cluster of most neighbours after that; -1
+        for none.
+
+        Parameters
+        ----------
+        X, mask
+            As in `predict`.
+        """
         views = self._read_new_views(X, mask)
         with threadpool_limits(limits=1):
             votes = votes_of_neighbours(self._result, self.labels_, views.arrays, views.observed)
-        labels = votes.argmax(axis=1).astype(self.labels_.dtype)
-        labels[~votes.any(axis=1)] = -1 if self.unobserved == "noise" else 0
-        return labels
+        place, labels, nothing = np.arange(len(votes)), votes.argmax(axis=1), ~votes.any(axis=1)
+        right = [self.confidence_[self.labels_ == c].mean() for c in range(votes.shape[1])]
+        own = votes[place, labels]
+        votes[place, labels] = 0.0
+        sure = own / np.where(nothing, 1.0, own + votes.max(axis=1)) * np.array(right)[labels]
+        behind = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+        labels[nothing] = -1 if self.unobserved == "noise" else 0
+        return labels.astype(self.labels_.dtype), sure, behind
 
 
 def _by_name(parameter: str, given: Any, names: tuple[str, ...], default: Any) -> list[Any]:
