@@ -881,7 +881,7 @@ class PSE(ViewMethod):
         mask : array of bool of shape (n_instances, n_views), default=None
             False where the instance is absent from the view.
         """
-        return self.place(X, mask=mask)[0]
+        return self._elect(self._votes(X, mask))
 
     def predict_confidence(self, X: Any, *, mask: Any = None) -> np.ndarray:
         """The estimated chance that new instances are placed rightly.
@@ -905,17 +905,23 @@ class PSE(ViewMethod):
         X, mask
             As in `predict`.
         """
+        votes = self._votes(X, mask)
+        labels, place, best = self._elect(votes), np.arange(len(votes)), votes.argmax(axis=1)
+        right = np.array([self.confidence_[self.labels_ == c].mean() for c in range(votes.shape[1])])
+        own = votes[place, best]
+        votes[place, best] = 0.0
+        sure = right[best] * own / np.where(own > 0, own + votes.max(axis=1), 1.0)
+        return labels, sure, np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+
+    def _votes(self, X: Any, mask: Any) -> np.ndarray:
         views = self._read_new_views(X, mask)
         with threadpool_limits(limits=1):
-            votes = votes_of_neighbours(self._result, self.labels_, views.arrays, views.observed)
-        place, labels, nothing = np.arange(len(votes)), votes.argmax(axis=1), ~votes.any(axis=1)
-        right = [self.confidence_[self.labels_ == c].mean() for c in range(votes.shape[1])]
-        own = votes[place, labels]
-        votes[place, labels] = 0.0
-        sure = own / np.where(nothing, 1.0, own + votes.max(axis=1)) * np.array(right)[labels]
-        behind = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
-        labels[nothing] = -1 if self.unobserved == "noise" else 0
-        return labels.astype(self.labels_.dtype), sure, behind
+            return votes_of_neighbours(self._result, self.labels_, views.arrays, views.observed)
+
+    def _elect(self, votes: np.ndarray) -> np.ndarray:
+        labels = votes.argmax(axis=1).astype(self.labels_.dtype)
+        labels[~votes.any(axis=1)] = -1 if self.unobserved == "noise" else 0
+        return labels
 
 
 def _by_name(parameter: str, given: Any, names: tuple[str, ...], default: Any) -> list[Any]:
