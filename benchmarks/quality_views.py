@@ -12,7 +12,7 @@ other rows with the given chance, on its own. All methods get the same rows.
 Per set: accuracy and NMI(max) of `fuse_views`; beside it, what an independent program of the same method had
 on other masks (three of them; for the last two sets five), as ACC/NMI; the mean confidence and its
 calibration error; and, of a fit on four fifths of the instances, the accuracy of those and of the fifth that
-`predict` placed by the views they have.
+`place` put somewhere by the views they have, with the confidence of these and its calibration error.
 """
 
 import argparse
@@ -48,6 +48,7 @@ SETS = {
     "Wikipedia2866": {0.3: ".48/.45", 0.7: ".39/.34"},
     "Prokaryotic551": {0.3: ".56/.28", 0.7: ".48/.23"},
 }
+PLACED = ("fitted", "placed", "confidence of placed", "their calibration error")
 HELD_OUT = 5  # every fifth instance is left out of a fit and placed afterwards
 
 
@@ -109,18 +110,21 @@ def sureness(y, views, seen, k, seed):
 
 
 def placement(y, views, seen, k, seed):
-    """Accuracy of four fifths that were fitted, and of the fifth that was placed, by one matching."""
+    """Accuracy of four fifths that were fitted and of the fifth that was placed, by one matching; mean
+    confidence of those placed, and its calibration error."""
     new = np.random.default_rng(seed).permutation(len(y)) % HELD_OUT == 0
     fusion = fuse_views(
         {name: view[~new] for name, view in views.items()}, k, mask=seen[~new], random_state=seed
     )
     found = np.empty(len(y), dtype=int)
     found[~new] = fusion.labels
-    found[new] = fusion.predict({name: view[new] for name, view in views.items()}, mask=seen[new])
+    placed = fusion.place({name: view[new] for name, view in views.items()}, mask=seen[new])
+    found[new] = placed.labels
     counts = np.zeros((k, y.max() + 1))
     np.add.at(counts, (found[~new], y[~new]), 1)
     ok = right_by(counts, found, y)
-    return ok[~new].mean(), ok[new].mean()
+    error = calibration_error(placed.confidence, ok[new])
+    return ok[~new].mean(), ok[new].mean(), placed.confidence.mean(), error
 
 
 def right_by(counts, labels, y):
@@ -162,10 +166,10 @@ def measure(names, n_masks, programs):
             means[-1] += [*sure, *placed]
             row["independent program"] = reference
             row["confidence"], row["calibration error"] = (f"{value:.3f}" for value in sure)
-            row["fitted"], row["placed"] = (f"{value:.3f}" for value in placed)
+            row.update(zip(PLACED, (f"{value:.3f}" for value in placed), strict=True))
             yield row
     accuracy, nmi, *rest = np.mean(means, axis=0)
-    columns = ("confidence", "calibration error", "fitted", "placed")
+    columns = ("confidence", "calibration error", *PLACED)
     rest = {column: f"{value:.3f}" for column, value in zip(columns, rest, strict=True)}
     yield {**dict.fromkeys(row, ""), "set": "mean", "fuse_views": f"{accuracy:.3f}/{nmi:.3f}", **rest}
 

@@ -887,7 +887,7 @@ class PSE(ViewMethod):
         """The estimated chance that new instances are placed rightly.
 
         The share of their neighbours in the cluster among those in it and in the next one, times the mean
-        confidence of that cluster.
+        confidence of that cluster. It ranks well and is too cautious: right more often than it says.
 
         Parameters
         ----------
