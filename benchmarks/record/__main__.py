@@ -23,7 +23,9 @@ def main() -> None:
     running.add_argument("--draws", type=int, default=design.DRAWS)
     running.add_argument("--rows", type=int, default=design.ROWS, help="of larger sets; 0 is all")
     running.add_argument("--only", nargs="+", default=[], metavar="WORD", help=only)
+    running.add_argument("--methods", nargs="+", default=[], metavar="METHOD", help="all by default")
     running.add_argument("--minutes", type=float, default=float("inf"))
+    running.add_argument("--jobs", type=int, default=1, help="tables worked on at once, a thread each")
     running.add_argument(
         "--again", nargs="+", default=[], metavar="METHOD", help="fit these anew where they are"
     )
@@ -37,8 +39,9 @@ def main() -> None:
     handing.add_argument("file", type=Path)
     given = parser.parse_args()
     if given.command == "run":
-        options = {name: getattr(given, name) for name in ("draws", "rows", "minutes")}
-        run(given.folder, only=tuple(given.only), again=tuple(given.again), **options)
+        options = {name: getattr(given, name) for name in ("draws", "rows", "minutes", "jobs")}
+        words = {name: tuple(getattr(given, name)) for name in ("only", "methods", "again")}
+        run(given.folder, **words, **options)
     elif given.command == "scale":
         scale.run(given.folder)
     elif given.command == "page":

@@ -9,10 +9,13 @@ from typing import NamedTuple
 from consilience import consensus, multiview
 
 DRAWS = 20
+FEW_DRAWS = 5  # of views, whose methods take seconds, and of classifiers, which are there for the limit only
+SLOW_DRAWS = 10  # of the slowest label methods
 ROWS = 500  # of a larger pool, drawn at random
 VIEW_ROWS = 300  # of a larger set with views
 BASES = (20, 10, 40)
 RATIOS = (0.0, 0.5, 0.9, 0.3, 0.7)
+ENDS = (0.0, 0.5, 0.9)  # of them, where every method is fitted
 MECHANISMS = ("blocks", "not at random")
 FACTORS = (0.5, 2.0)  # of the number of classes, where the number of clusters is wrong
 
@@ -31,7 +34,7 @@ ONE_HOT = "KMeans on one-hot"
 # What base labels know at all: classifiers that are told a part of the classes.
 CLASSIFIERS = {"classifier, a tenth of the classes": 0.1, "classifier, nine tenths of the classes": 0.9}
 SINGLE = (*LEADING, *POLISHED, ONE_HOT)  # what fuse is to be ahead of
-LEADERS = ("fuse", *SINGLE, *CLASSIFIERS)
+LEADERS = ("fuse", *SINGLE)
 SLOW = ("CESHL", "M2VEC", "MVEC", "RCE", "RSEC", "SCCBG")  # 2 to 30 processor seconds for 300 rows
 SLOW_ROWS = 250  # the most on which these are fitted
 OTHERS = tuple(name for name in consensus.__all__ if name not in LEADING + SLOW)
@@ -116,6 +119,8 @@ def _leaders(draw: int, rows: int) -> Iterator[Cell]:
     for missing, bases, data in product(RATIOS, BASES, MIXED):
         table = Table("labels", "mixed", data, "entries", missing, bases, 1.0, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
+        if draw < FEW_DRAWS:
+            yield from (Cell(table, method) for method in CLASSIFIERS)
 
 
 def _first_look(draw: int, rows: int) -> Iterator[Cell]:
@@ -131,14 +136,14 @@ def _first_look(draw: int, rows: int) -> Iterator[Cell]:
 def _rest(draw: int, rows: int) -> Iterator[Cell]:
     yield from _views(draw, *VIEW_GAPS[1])
     for table in _small_pools(draw, rows):
-        if table.missing == 0.5:
+        if table.missing == 0.5 and draw < SLOW_DRAWS:
             yield from (Cell(table, method) for method in SLOW)
     for missing, factor, data in product((0.5, 0.0, 0.9), FACTORS, MIXED):
         table = Table("labels", "mixed", data, "entries", missing, 20, factor, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
-    for missing, data in product((0.5, *(ratio for ratio in RATIOS if ratio != 0.5)), PLANTED):
+    for missing, data in product(RATIOS, PLANTED):
         table = Table("labels", "planted", data, "entries", missing, 20, 1.0, rows, draw)
-        yield from (Cell(table, method) for method in EVERYTHING)
+        yield from (Cell(table, method) for method in (EVERYTHING if missing in ENDS else LEADERS))
     yield from _others(draw, rows, (0.0, 0.9))
     for data, (_, ratios) in PUBLISHED_SETS.items():
         for missing in ratios:
@@ -158,7 +163,7 @@ def _others(draw: int, rows: int, ratios: tuple[float, ...]) -> Iterator[Cell]:
 
 
 def _small_pools(draw: int, rows: int) -> Iterator[Table]:
-    for data, missing in product(CONSTANT, (0.0, 0.5, 0.9)):
+    for data, missing in product(CONSTANT, ENDS):
         yield Table("labels", "constant", data, "entries", missing, 20, 1.0, rows, draw)
     for data, missing in AS_PUBLISHED.items():
         if draw < 10:  # as many runs as there are
@@ -166,7 +171,7 @@ def _small_pools(draw: int, rows: int) -> Iterator[Table]:
 
 
 def _views(draw: int, protocol: str, missing: float) -> Iterator[Cell]:
-    for data in VIEWS:
+    for data in VIEWS if draw < FEW_DRAWS else ():
         gaps = (protocol, missing)
         if data in NATURAL:
             if gaps != VIEW_GAPS[0]:

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -272,6 +273,7 @@ def _row(experiment: Experiment, cell: Cell) -> Row:
     )
 
 
+@cache
 def versions() -> str:
     """JSON of what the figures were made with."""
     found = {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()}
