@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from consilience import DAL, datasets
 from consilience.core.certainty import certainty
-from consilience.core.diffusion import diffuse, significant_cut, similarity
+from consilience.core.diffusion import counting_share, diffuse, significant_cut, similarity
 from consilience.core.linkage import average_linkage
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -43,6 +43,19 @@ def test_equals_the_plain_version(seed, missing):
     for k, min_share in ((4, 0.1), (7, 0.5), (2, 0.0)):
         expected = oracle.assign(similarity, oracle.choose(stages, len(base), k, min_share))
         assert adjusted_rand_score(expected, DAL(k, min_share=min_share).fit_predict(base)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("n_bases", "n_labels", "share"), [(10, 5, 0.2), (10, 6, 0.1), (4, 3, 0.1), (5, 3, 0.2), (3, 3, 0.1)]
+)
+def test_more_of_an_even_share_is_asked_for_where_labels_are_few(n_bases, n_labels, share):
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 3, (200, n_bases))
+    for row in base:
+        row[rng.permutation(n_bases)[n_labels:]] = -1
+    assert counting_share(distinct_rows(base)[0]) == share
+    usual, asked = DAL(4).fit(base), DAL(4, min_share=share).fit(base)
+    assert_array_equal(usual.labels_, asked.labels_)
 
 
 def test_instances_that_share_no_base_are_linked_through_overlap():

@@ -101,6 +101,11 @@ class TestFuse:
         assert set(calls.values()) == {1}
         assert len(calls) == 4
 
+    def test_where_numbers_of_clusters_differ_only_those_that_may_be_taken_are_tried(self, clear):
+        split = np.column_stack([clear[1], 2 * clear[1] + np.arange(len(clear[1]))[:, None] % 2])
+        tried = {candidate.name for candidate in fuse(split, 3, random_state=0).candidates}
+        assert tried == {"DAL", "DAL, polished", "LWEA", "LWEA, polished"}
+
     def test_methods_that_refuse_very_many_base_clusters_are_not_tried(self, clear, monkeypatch):
         for method in (LWEA, LWGP, PCE):
             monkeypatch.setattr(method, "max_base_clusters", 10)

@@ -15,9 +15,9 @@ from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.diffusion import (
     MAX_ROWS,
-    MIN_SHARE,
     THETA,
     Kernel,
+    counting_share,
     diffuse,
     draw,
     link,
@@ -116,9 +116,11 @@ class DAL(LabelMethod):
     ----------
     theta : float, default=0.4
         How fast certainty falls with the entropy of a cluster in the other base clusterings.
-    min_share : float, default=0.1
+    min_share : float or "auto", default="auto"
         A cluster counts in the cut if it has this share of ``n_instances / n_clusters``. Smaller ones are
-        shared out among those that count. Lower it if you expect clusters of very unequal sizes.
+        shared out among those that count. Lower it if you expect clusters of very unequal sizes. "auto" is
+        0.1, and 0.2 where instances have fewer than six labels on average and at most 60 % of those that they
+        could have.
     solver : {"auto", "exact", "scalable"}, default="auto"
         Link all distinct label rows, which is deterministic, or micro-clusters of a sample, which is linear
         in them. "auto" takes the exact form up to 5000 distinct rows; "exact" refuses more than 20 000.
@@ -170,7 +172,7 @@ class DAL(LabelMethod):
     max_base_clusters = MAX_BASE_CLUSTERS
 
     theta: Positive = THETA
-    min_share: Annotated[float, Interval(Real, 0, 1, closed="both")] = MIN_SHARE
+    min_share: Annotated[float, Interval(Real, 0, 1, closed="both")] | Literal["auto"] = "auto"
     solver: Literal["auto", "exact", "scalable"] = "auto"
     max_iter: Count = 30
 
@@ -188,7 +190,7 @@ class DAL(LabelMethod):
             problem.rows,
             problem.n_clusters,
             theta=self.theta,
-            min_share=self.min_share,
+            min_share=counting_share(problem.rows) if self.min_share == "auto" else self.min_share,
             max_iter=self.max_iter,
             exact=exact,
             rng=rng,

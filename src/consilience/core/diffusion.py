@@ -13,8 +13,10 @@ from consilience.core.canonical import Rows, evenly
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic, scatter
 
-# How fast certainty falls with entropy, and the share of an even share from which on a cluster counts.
+# How fast certainty falls with entropy, and the share of an even share from which on a cluster counts: the
+# usual one, and the one for rows with so few labels that groups of them gather by chance.
 THETA, MIN_SHARE = 0.4, 0.1
+_SCARCE_SHARE, _SCARCE, _PRESENT = 0.2, 6.0, 0.6
 # Up to this many rows all pairs are linked, in two dense tables of .2 GB; beyond, micro-clusters of a sample.
 MAX_ROWS = 5_000
 _UNASSIGNED = -1
@@ -69,6 +71,17 @@ def modularity(kernel: Kernel, labels: np.ndarray, n_clusters: int) -> float:
     m[np.diag_indices(n_clusters)] -= np.bincount(labels, w, n_clusters)  # an instance is not its own pair
     t = m.sum()
     return float(m.trace() / t - ((m.sum(axis=1) / t) ** 2).sum()) if t > 0.0 else 0.0
+
+
+def counting_share(rows: Rows) -> float:
+    """The share of an even share from which on a cluster counts in a cut of these rows.
+
+    It is twice the usual one where rows have, on average, fewer than six labels and at most 60 % of those
+    that they could have: then many agree by chance, and average linkage gives them clusters of their own.
+    """
+    n_labels = rows.weights @ (rows.codes >= 0).sum(axis=1) / rows.weights.sum()
+    scarce = n_labels < _SCARCE and n_labels <= _PRESENT * rows.codes.shape[1]
+    return _SCARCE_SHARE if scarce else MIN_SHARE
 
 
 class Tree(NamedTuple):
