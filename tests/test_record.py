@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from benchmarks.record import design
 from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
+from benchmarks.record.markdown import filled
 from benchmarks.record.page import render, write
 from benchmarks.record.rules import taken
 from benchmarks.record.runner import read, run
@@ -71,6 +72,25 @@ def test_fits_made_again_take_the_place_of_the_old_ones(tmp_path):
     assert made == len(found)
     assert found["cell"].is_unique
     assert (found["nmi_max"] == 2.0).all()
+
+
+def test_tables_side_by_side_and_named_methods_give_the_same_fits(tmp_path):
+    run(tmp_path / "one", draws=1, only=("as published",), fit=pretend)
+    n_named = run(tmp_path / "two", draws=1, only=("as published",), methods=("DAL",), jobs=2, fit=pretend)
+    run(tmp_path / "two", draws=1, only=("as published",), jobs=2, fit=pretend)
+    one, two = (read(tmp_path / name)[["cell", "nmi_max"]].reset_index(drop=True) for name in ("one", "two"))
+    pd.testing.assert_frame_equal(one, two)
+    assert n_named == len(design.AS_PUBLISHED)
+
+
+def test_a_polished_fit_goes_on_from_the_one_before_it():
+    both = Fitter()
+    start, after = (both(design.Cell(TABLE, name)) for name in ("PCE", "PCE, polished"))
+    alone = Fitter()(design.Cell(TABLE, "PCE, polished"))
+    assert [after._asdict()[name] for name in METRICS] == [alone._asdict()[name] for name in METRICS]
+    assert after.nmi_sqrt != start.nmi_sqrt
+    assert after.seconds > start.seconds
+    assert after.peak_mb >= start.peak_mb
 
 
 def test_every_method_is_run_and_every_beginning_is_about_whole_draws():
@@ -200,6 +220,21 @@ def test_the_page_is_one_file_with_tables_that_sort_and_every_question(made):
     assert "https://" not in page
     for title in ("What was run", "Does fuse lead?", "How near is the limit?", "Incomplete views"):
         assert f">{title}</h2>" in page
+
+
+def test_marked_places_of_a_text_are_filled_from_the_sections(made):
+    text = "before <!-- record: Does fuse lead?; tables 1; rows 2 -->\nold\n<!-- end of record --> after"
+    found = filled(text, made[1])
+    assert filled(found, made[1]) == found
+    assert "old" not in found
+    assert found.startswith("before <!-- record: Does fuse lead?; tables 1; rows 2 -->\n")
+    assert found.endswith("<!-- end of record --> after")
+    lead = next(section for section in made[1] if section.title == "Does fuse lead?")
+    lines = [line for line in found.splitlines() if line.startswith("|")]
+    assert len(lines) == 4
+    assert lines[0] == "| " + " | ".join(name for name, _ in lead.blocks[0].columns) + " |"
+    with pytest.raises(ValueError, match="no section 'nothing'"):
+        filled("<!-- record: nothing -->\n<!-- end of record -->", made[1])
 
 
 @pytest.mark.browser

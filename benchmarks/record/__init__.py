@@ -4,6 +4,7 @@
     python -m benchmarks.record run FOLDER --minutes 60     stops after an hour; the same command goes on
     python -m benchmarks.record scale FOLDER                sizes that users of other tools reported
     python -m benchmarks.record page FOLDER RECORD.html     tables and pictures of what is there so far
+    python -m benchmarks.record docs FOLDER PAGE.md         the same tables, between the marks of that page
     python -m benchmarks.record summary FOLDER FILE         the means alone, as Parquet: no data in it
 
 Needs the benchmark files (see `consilience.datasets.load`). Draws come outermost, so whatever is there when a

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import benchmarks.record as record
 from benchmarks.record import design, scale
+from benchmarks.record.markdown import filled
 from benchmarks.record.page import write
 from benchmarks.record.runner import read, run
 from benchmarks.record.summary import means, sections
@@ -34,6 +35,9 @@ def main() -> None:
     paging = commands.add_parser("page", help="tables and pictures of what is there")
     paging.add_argument("folder", type=Path)
     paging.add_argument("file", type=Path)
+    telling = commands.add_parser("docs", help="fill the tables of a page of the documentation")
+    telling.add_argument("folder", type=Path)
+    telling.add_argument("file", type=Path)
     handing = commands.add_parser("summary", help="means of every cell, as Parquet")
     handing.add_argument("folder", type=Path)
     handing.add_argument("file", type=Path)
@@ -47,6 +51,9 @@ def main() -> None:
     elif given.command == "page":
         made = sections(read(given.folder), scale.read(given.folder))
         write(made, given.file, "python -m benchmarks.record run FOLDER")
+    elif given.command == "docs":
+        made = sections(read(given.folder), scale.read(given.folder))
+        given.file.write_text(filled(given.file.read_text(), made))
     else:
         means(read(given.folder)).to_parquet(given.file, index=False, compression="zstd")
 

@@ -34,7 +34,7 @@ def render(sections: Sequence[Section], command: str) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["cell"] = _cell
+    environment.filters["cell"] = cell
     environment.tests["table"] = lambda block: isinstance(block, Table)
     environment.tests["picture"] = lambda block: isinstance(block, Picture)
     return environment.from_string((HERE / "page.html").read_text()).render(
@@ -48,7 +48,8 @@ def render(sections: Sequence[Section], command: str) -> str:
     )
 
 
-def _cell(value: Any, digits: int) -> str:
+def cell(value: Any, digits: int) -> str:
+    """A value as it is shown."""
     if value is None:
         return "–"
     if isinstance(value, float):

@@ -184,24 +184,40 @@ def _entries(rows: pd.DataFrame) -> Section | None:
     if some.empty:
         return None
     conditions = sorted(set(zip(some["bases"], some["missing"], strict=True)))
-    tables, drawn = [], {}
-    for metric, name in METRICS.items():
-        means = {
-            condition: by_data(_pick(some, bases=condition[0], missing=condition[1]), SHOWN, metric).mean()
-            for condition in conditions
+    means = {
+        (metric, *condition): by_data(
+            _pick(some, bases=condition[0], missing=condition[1]), SHOWN, metric
+        ).mean()
+        for metric in METRICS
+        for condition in conditions
+    }
+    blocks: list[Any] = []
+    for bases in sorted(some["bases"].unique()):
+        ratios = [missing for b, missing in conditions if b == bases]
+        columns = [
+            ("method", "name"),
+            *((f"{missing:.0%}", "number") for missing in ratios),
+            ("mean", "number"),
+        ]
+        tables = []
+        for metric, name in METRICS.items():
+            lines_ = []
+            for method in SHOWN:
+                values = [_number(means[metric, bases, missing].get(method)) for missing in ratios]
+                known = [value for value in values if value is not None]
+                lines_.append([method, *values, _number(np.mean(known)) if known else None])
+            note = f"{bases} base clusterings; columns are shares of labels missing."
+            tables.append(Table(columns, _sorted(lines_), note, choice=name))
+        curves = {
+            method: [
+                (missing, float(means[MAIN, bases, missing][method]))
+                for missing in ratios
+                if method in means[MAIN, bases, missing]
+            ]
+            for method in SHOWN
         }
-        columns: list[tuple[str, str]] = [("method", "name")]
-        columns += [(f"{bases} bases, {missing:.0%}", "number") for bases, missing in conditions]
-        lines_ = []
-        for method in SHOWN:
-            values = [_number(means[condition].get(method)) for condition in conditions]
-            known = [value for value in values if value is not None]
-            lines_.append([method, *values, _number(np.mean(known)) if known else None])
-        tables.append(
-            Table([*columns, ("mean", "number")], _sorted(lines_), "Share of labels missing.", choice=name)
-        )
-        if metric == MAIN:
-            drawn = means
+        picture = lines(curves, "share of labels missing", METRICS[MAIN])
+        blocks += [tables, Picture(picture, f"{bases} base clusterings")]
     costs = some[(some["error"] == "") & some["method"].isin(SHOWN)].groupby("method")
     cost_table = Table(
         [
@@ -222,19 +238,6 @@ def _entries(rows: pd.DataFrame) -> Section | None:
         "Seconds of the processor on one thread, of a machine busy with other work; memory beyond what "
         "was in use.",
     )
-    pictures = []
-    for bases in sorted(some["bases"].unique()):
-        curves = {
-            method: [
-                (missing, float(drawn[bases, missing][method]))
-                for b, missing in conditions
-                if b == bases and method in drawn[b, missing]
-            ]
-            for method in SHOWN
-        }
-        pictures.append(
-            Picture(lines(curves, "share of labels missing", METRICS[MAIN]), f"{bases} base clusterings")
-        )
     counts = {
         condition: n_draws(_pick(some, bases=condition[0], missing=condition[1]), SHOWN)
         for condition in conditions
@@ -246,7 +249,7 @@ def _entries(rows: pd.DataFrame) -> Section | None:
             "and Lai, "
             f"2018); {min(counts.values())} to {max(counts.values())} draws a cell.",
         ],
-        [tables, *pictures, cost_table],
+        [*blocks, cost_table],
     )
 
 
@@ -479,6 +482,7 @@ def _limit(rows: pd.DataFrame) -> Section | None:
     lines_, bars_ = [], {}
     names = (*SHOWN, *design.CLASSIFIERS)
     for (bases, missing), here in some.groupby(["bases", "missing"]):
+        here = here[here["draw"].isin(here["draw"][here["method"].isin(design.CLASSIFIERS)])]
         scores = by_data(here, names, MAIN)
         told = [name for name in design.CLASSIFIERS if name in scores]
         if "fuse" not in scores or len(told) < len(design.CLASSIFIERS):
@@ -569,8 +573,27 @@ def _views(rows: pd.DataFrame) -> Section | None:
             "mean where "
             "a method has not every set.",
         ],
-        [sorted(tables, key=lambda table: _PROTOCOLS["natural"] in table.choice), *pictures],
+        [
+            _view_means(some),
+            sorted(tables, key=lambda table: _PROTOCOLS["natural"] in table.choice),
+            *pictures,
+        ],
     )
+
+
+def _view_means(rows: pd.DataFrame) -> Table:
+    """ACC and NMI of methods that take every set, over the sets of each way of losing rows."""
+    ok = rows[(rows["error"] == "") & (rows["mechanism"] != "natural")]
+    columns, found = [("method", "name")], []
+    for (protocol, missing), here in ok.groupby(["mechanism", "missing"]):
+        sets = here.groupby(["data", "method"])[["acc", "nmi_max"]].mean()
+        found.append(sets.groupby("method").mean()[sets.groupby("method").size() == here["data"].nunique()])
+        how = f"{_PROTOCOLS[protocol]}, {missing:.0%}"
+        columns += [(f"{how}: ACC", "number"), ("NMI (max)", "number")]
+    wide = pd.concat(found, axis=1)
+    lines_ = [[name, *map(_number, values)] for name, values in zip(wide.index, wide.to_numpy(), strict=True)]
+    lines_.sort(key=lambda line: -(line[1] or -1.0))
+    return Table(columns, lines_, f"Means over {ok['data'].nunique()} sets.")
 
 
 _PROTOCOLS = {
