@@ -1,6 +1,6 @@
 """How large a cluster must be for DAL to count it, where labels are few: the figures of its page.
 
-    python -m benchmarks.quality_min_share    about five minutes on two cores
+    python -m benchmarks.quality_min_share    about four minutes
 
 Pools with mixed numbers of clusters, eight of them to choose by and three to check; k-means on nine tables of
 features; planted clusters, equal and unequal; three pools with a constant number. Draws are not those of the
@@ -74,7 +74,7 @@ def measure(draws):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = pd.DataFrame(measure(parser.parse_args().draws))
