@@ -1,21 +1,22 @@
 """The benchmark of record: what runs, that it goes on where it stopped, what is counted, and its page."""
 
 import importlib.util
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.record import design
+from benchmarks.record import design, scale
 from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
 from benchmarks.record.markdown import filled
 from benchmarks.record.page import render, write
 from benchmarks.record.rules import taken
 from benchmarks.record.runner import read, run
-from benchmarks.record.scale import Scaled
+from benchmarks.record.scale import Case, Scaled
 from benchmarks.record.statistics import against, critical_difference, holm, ranks
-from benchmarks.record.summary import by_data, means, sections
+from benchmarks.record.summary import _scale, by_data, means, sections
 from benchmarks.record.tables import make, planted, with_gaps
 from scipy.stats import friedmanchisquare, wilcoxon
 
@@ -265,6 +266,115 @@ def test_what_is_handed_on_has_means_only(made):
     assert "cell" not in found
     assert (found["draws"] > 0).all()
     assert found["nmi_sqrt"].notna().all()
+
+
+SMALL = Case("small", "somebody", 400, 20, 0.3, "a tool")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are measured as Linux does")
+
+
+@linux
+def test_a_method_is_measured_in_a_program_of_its_own():
+    row = scale.fitted(SMALL, scale.OURS[1], SMALL.n)
+    assert not row.error
+    assert row.ari > 0.9
+    assert row.seconds > 0
+    assert row.peak_mb > 20
+    assert "consilience" in row.versions
+
+
+@linux
+def test_what_a_small_program_uses_is_not_what_its_parent_does():
+    table = np.ones(40_000_000)
+    used = scale.limited([sys.executable, "-I", "-c", "print('{}')"])
+    assert used["exit"] == 0
+    assert used["peak_mb"] < table.nbytes / 2**20
+
+
+@linux
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [("while True: pass", "more than 1 processor seconds"), ("bytes(2 << 30)", "MemoryError")],
+)
+def test_limits_end_a_program_and_say_which(monkeypatch, program, reason):
+    monkeypatch.setattr(scale, "SECONDS", 1)
+    monkeypatch.setattr(scale, "GIGABYTES", 1)
+    assert reason in scale.why(scale.limited([sys.executable, "-I", "-c", program]))
+
+
+@linux
+def test_the_reason_of_r_is_found_among_its_last_words():
+    said = "hello\nError in f(x) : \n  cannot allocate vector of size 9.8 Gb\nCalls: f\nExecution halted\n"
+    used = {"exit": 1, "seconds": 3.0, "peak_mb": 2048.0, "error": said, "said": ""}
+    assert scale.why(used) == "Error in f(x) : cannot allocate vector of size 9.8 Gb (exit 1, 2.0 GB)"
+
+
+def climbed(cost, whole=64_000):
+    """Sizes that a method of such a cost is given, and the largest that it finished."""
+    tried = []
+
+    def fit(n):
+        tried.append(n)
+        error = "too long" if cost(n) > scale.SECONDS else ""
+        return Scaled("", "", whole, n, 1, 0.0, "", "it", seconds=cost(n), error=error)
+
+    largest = scale.climb(SMALL._replace(n=whole), fit)
+    return tried, largest and largest.n
+
+
+def test_a_tool_climbs_to_the_largest_size_that_it_finishes():
+    assert climbed(lambda n: 1e-4 * n) == ([1000, 4000, 16000, 64000], 64000)
+    assert climbed(lambda n: 1e-6 * n**2) == ([1000, 4000, 16000], 16000)  # 256 s, and twice that at least
+    assert climbed(lambda n: 2e-6 * n**2) == ([1000, 4000, 8000, 16000], 8000)
+    assert climbed(lambda n: 2e-6 * n**2 if n < 8000 else 1e9) == ([1000, 4000, 8000], 4000)
+    assert climbed(lambda n: 1e9) == ([1000], None)
+    assert climbed(lambda n: 1.0, whole=300) == ([300], 300)
+
+
+def test_a_tool_gets_what_it_can_take_and_is_left_out_where_it_is_not_installed(capsys):
+    full, gaps, cells = SMALL._replace(missing=0.0), SMALL, SMALL._replace(features=5)
+    for method in scale.programs(None, None):
+        expected = [False, False, True] if method.columns else [True, method.gaps, method.gaps]
+        assert [scale.takes(method, case) for case in (full, gaps, cells)] == expected
+        assert not scale.works(method)
+        assert f"{method.name} is left out" in capsys.readouterr().err
+
+
+def test_scale_says_how_far_a_tool_came_and_puts_fuse_beside_it():
+    def row(method, n, seconds, error="", **more):
+        return Scaled(
+            "small", "by", 4000, n, 6, 0.0, "tool", method, float("nan"), seconds, 10.0, 1.0, error, **more
+        )
+
+    rows = [
+        row("fuse", 4000, 2.0, versions='{"numpy": "2.0"}'),
+        row("fuse", 2000, 1.0),
+        row("DAL", 4000, 1.0),
+        row("quick", 4000, 0.5),
+        row("slow", 1000, 10.0),
+        row("slow", 2000, 40.0),
+        row("slow", 4000, float("nan"), "out of memory"),
+        row("slower", 2000, 200.0),
+        row("begun", 1000, 10.0),
+        row("never", 1000, float("nan"), "out of memory"),
+    ]
+    section = _scale(pd.DataFrame(rows))
+    assert section.title == "Sizes that were out of reach"
+    assert "numpy 2.0" in section.text[-1]
+    _, whole, beside = section.blocks
+    assert {line[1]: line[-1] for line in whole.rows} == {
+        "fuse": "",
+        "DAL": "",
+        "quick": "",
+        "slow": "with 4,000: out of memory",
+        "slower": "with 2,000: 200 s, so that twice as many were not tried",
+        "begun": "with 1,000: 10 s, and no more so far",
+        "never": "with 1,000: out of memory",
+    }
+    assert {line[1]: (line[2], line[5]) for line in beside.rows} == {
+        "quick": (4000, 0.25),
+        "slow": (2000, 40.0),
+        "slower": (2000, 200.0),
+    }
 
 
 def test_shuffling_rows_ends_the_lead_of_the_tensor_and_of_nothing_else():
