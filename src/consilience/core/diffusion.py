@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from consilience.core.canonical import Rows, evenly
 from consilience.core.linkage import average_linkage, cut
-from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic, scatter
+from consilience.core.tables import cluster_sizes, contingency, cross, elect, gather, quadratic
 
 # How fast certainty falls with entropy, and the share of an even share from which on a cluster counts: the
 # usual one, and the one for rows with so few labels that groups of them gather by chance.
@@ -19,6 +19,8 @@ THETA, MIN_SHARE = 0.4, 0.1
 _SCARCE_SHARE, _SCARCE, _PRESENT = 0.2, 6.0, 0.6
 # Up to this many rows all pairs are linked, in two dense tables of .2 GB; beyond, micro-clusters of a sample.
 MAX_ROWS = 5_000
+# So many coordinates do for k-means of the points behind the similarity.
+_PROJECTED = 256
 _UNASSIGNED = -1
 
 
@@ -107,20 +109,25 @@ def link_micro_clusters(
 ) -> Iterator[Tree]:
     """Average linkage of so many micro-clusters, from every start.
 
-    With A A^T = F the rows of B A, scaled to unit length, have S as inner products. Mean similarity of two
-    groups is then the inner product of their means, so linking the means of micro-clusters is linking their
-    members.
+    With A A^T = F the rows of B A, scaled to unit length, have S as inner products; k-means of these points
+    makes the micro-clusters. Where there are many base clusters, it gets a random projection of the points,
+    which changes their distances little. What is linked is the mean similarity of the members, which needs
+    no points and is exact.
     """
+    (codes, offsets, _), table, norms = kernel
     w = kernel.rows.weights
-    values, vectors = np.linalg.eigh(kernel.table)
+    values, vectors = np.linalg.eigh(table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    points = gather(kernel.rows.codes, kernel.rows.offsets, root) / kernel.norms[:, None]
+    if len(root) > _PROJECTED:
+        root = root @ (rng.standard_normal((len(root), _PROJECTED)) / np.sqrt(_PROJECTED))
+    points = (gather(codes, offsets, root) / norms[:, None]).astype(np.float32)
     for _ in range(n_starts):
         model = KMeans(min(n_micro, len(w)), init="random", n_init=1, max_iter=10, random_state=rng)
         leaf = np.unique(model.fit(points, sample_weight=w).labels_, return_inverse=True)[1]
         sizes = np.bincount(leaf, weights=w)
-        means = scatter(leaf[:, None], np.array([0, len(sizes)]), w, points) / sizes[:, None]
-        yield Tree(average_linkage(means @ means.T, sizes), sizes, leaf)
+        sums = cross(codes, offsets, leaf, w / norms, len(sizes)) / sizes
+        means = sums.T @ (table @ sums)
+        yield Tree(average_linkage((means + means.T) / 2.0, sizes), sizes, leaf)
 
 
 def draw(kernel: Kernel, most: int, start: float = 0.5) -> tuple[np.ndarray, Kernel]:
