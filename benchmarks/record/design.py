@@ -10,7 +10,7 @@ from consilience import consensus, multiview
 
 DRAWS = 20
 FEW_DRAWS = 5  # of views, whose methods take seconds, and of classifiers, which are there for the limit only
-SLOW_DRAWS = 10  # of the slowest label methods
+OTHER_DRAWS = 10  # of label methods that are neither ahead nor what others are compared with
 ROWS = 500  # of a larger pool, drawn at random
 VIEW_ROWS = 300  # of a larger set with views
 BASES = (20, 10, 40)
@@ -130,20 +130,20 @@ def _first_look(draw: int, rows: int) -> Iterator[Cell]:
     yield from _others(draw, rows, (0.5,))
     yield from _views(draw, *VIEW_GAPS[0])
     for table in _small_pools(draw, rows):
-        yield from (Cell(table, method) for method in EVERYTHING)
+        yield from (Cell(table, method) for method in _all(draw))
 
 
 def _rest(draw: int, rows: int) -> Iterator[Cell]:
     yield from _views(draw, *VIEW_GAPS[1])
     for table in _small_pools(draw, rows):
-        if table.missing == 0.5 and draw < SLOW_DRAWS:
+        if table.missing == 0.5 and draw < OTHER_DRAWS:
             yield from (Cell(table, method) for method in SLOW)
     for missing, factor, data in product((0.5, 0.0, 0.9), FACTORS, MIXED):
         table = Table("labels", "mixed", data, "entries", missing, 20, factor, rows, draw)
         yield from (Cell(table, method) for method in LEADERS)
     for missing, data in product(RATIOS, PLANTED):
         table = Table("labels", "planted", data, "entries", missing, 20, 1.0, rows, draw)
-        yield from (Cell(table, method) for method in (EVERYTHING if missing in ENDS else LEADERS))
+        yield from (Cell(table, method) for method in (_all(draw) if missing in ENDS else LEADERS))
     yield from _others(draw, rows, (0.0, 0.9))
     for data, (_, ratios) in PUBLISHED_SETS.items():
         for missing in ratios:
@@ -156,8 +156,12 @@ def _rest(draw: int, rows: int) -> Iterator[Cell]:
 _BEHIND = {_leaders: 0, _first_look: 1, _rest: 3}  # in half turns
 
 
+def _all(draw: int) -> tuple[str, ...]:
+    return EVERYTHING if draw < OTHER_DRAWS else LEADERS
+
+
 def _others(draw: int, rows: int, ratios: tuple[float, ...]) -> Iterator[Cell]:
-    for missing, data in product(ratios, MIXED):
+    for missing, data in product(ratios if draw < OTHER_DRAWS else (), MIXED):
         table = Table("labels", "mixed", data, "entries", missing, 20, 1.0, rows, draw)
         yield from (Cell(table, method) for method in OTHERS)
 
