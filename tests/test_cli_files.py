@@ -455,3 +455,14 @@ def test_cells_of_blanks_are_missing(here, told):
     expected = told("fuse", "shops.csv", "--id", "kunde", *QUICK)
     (here / "blank.csv").write_text(SHOPS.replace(",,", ",  ,").replace(",\n", ", \n"), encoding="utf-8")
     assert told("fuse", "blank.csv", "--id", "kunde", *QUICK) == expected
+
+
+def test_a_category_that_no_row_has_is_no_cluster(here, told):
+    table = pa_csv.read_csv("shops.csv", convert_options=pa_csv.ConvertOptions(strings_can_be_null=True))
+    feather.write_feather(table, "plain.arrow")
+    coded = table.column("a").combine_chunks().dictionary_encode()
+    more = pa.DictionaryArray.from_arrays(coded.indices, pa.concat_arrays([coded.dictionary, pa.array(["x"])]))
+    feather.write_feather(table.set_column(1, "a", more), "coded.arrow")
+    plain, coded = (told("fuse", f"{name}.arrow", "--id", "kunde", *QUICK) for name in ("plain", "coded"))
+    assert coded == plain
+    assert plain[0] == 0

@@ -64,9 +64,14 @@ class Coder:
         for name, values in columns.items():
             coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
             known = self.known.setdefault(name, {})
-            number = [known.setdefault(label, len(known)) for label in coded.dictionary.to_pylist()]
+            labels = coded.dictionary.to_pylist()
+            place = coded.indices.fill_null(len(labels)).to_numpy(zero_copy_only=False)
+            used = np.bincount(place, minlength=len(labels)).tolist()  # a category may have no row
+            number = [
+                known.setdefault(label, len(known)) if n else MISSING
+                for label, n in zip(labels, used, strict=False)
+            ]
             kind = np.min_scalar_type(-max(len(known), 1))
-            place = coded.indices.fill_null(len(number)).to_numpy(zero_copy_only=False)
             found.append(np.array([*number, MISSING], dtype=kind)[place])
         out = np.empty((len(found[0]), len(found)), dtype=np.result_type(*found), order="F")
         for j, column in enumerate(found):
