@@ -461,8 +461,55 @@ def test_a_category_that_no_row_has_is_no_cluster(here, told):
     table = pa_csv.read_csv("shops.csv", convert_options=pa_csv.ConvertOptions(strings_can_be_null=True))
     feather.write_feather(table, "plain.arrow")
     coded = table.column("a").combine_chunks().dictionary_encode()
-    more = pa.DictionaryArray.from_arrays(coded.indices, pa.concat_arrays([coded.dictionary, pa.array(["x"])]))
+    more = pa.DictionaryArray.from_arrays(
+        coded.indices, pa.concat_arrays([coded.dictionary, pa.array(["x"])])
+    )
     feather.write_feather(table.set_column(1, "a", more), "coded.arrow")
     plain, coded = (told("fuse", f"{name}.arrow", "--id", "kunde", *QUICK) for name in ("plain", "coded"))
     assert coded == plain
     assert plain[0] == 0
+
+
+MARKED = SHOPS.replace("basic,kleiner", "basic,?").replace("gold,größer", "-,größer")
+
+
+@pytest.fixture
+def marked(here):
+    (here / "marked.csv").write_text(MARKED, encoding="utf-8")
+    options = pa_csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
+    table = pa_csv.read_csv("marked.csv", convert_options=options)
+    pq.write_table(table, "marked.parquet")
+    feather.write_feather(table.set_column(1, "a", table.column("a").dictionary_encode()), "marked.arrow")
+    return table
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_marks_that_rather_say_missing_are_named_and_can_be_declared(marked, told, kind, engine):
+    call = ["fuse", f"marked.{kind}", "--id", "kunde", *QUICK, "--engine", engine]
+    code, _, err = told(*call)
+    assert code == 0
+    line = (
+        "Warning: '-' in column 'a' (1 row), '?' in column 'b' (1 row): it counts as a cluster of its own. "
+        "Hint: where it says that there is no label, name all that do: "
+        "--missing - --missing '?' --missing ''\n"
+    )
+    assert err.startswith(line)
+    assert "counts as a cluster" not in err[len(line) :]
+    blank = pa.table({"kunde": marked["kunde"], "a": marked["a"], "b": marked["b"], "c": marked["c"]})
+    for name in ("a", "b"):
+        at = blank.schema.get_field_index(name)
+        texts = [None if label in ("-", "?") else label for label in blank[name].to_pylist()]
+        blank = blank.set_column(at, name, pa.array(texts))
+    pq.write_table(blank, "blank.parquet")
+    missing = ["--missing", "-", "--missing", "?", "--missing", "", "--missing", "NA"]
+    declared = told(*call, *missing, "--unobserved", "noise")
+    assert declared == told("fuse", "blank.parquet", *call[2:], "--unobserved", "noise")
+    assert declared[0] == 0
+
+
+def test_marks_in_parquet_are_missing_on_dask_too(marked, told):
+    call = ["fuse", "marked.parquet", "--id", "kunde", *QUICK, "--missing", "-", "--missing", "?"]
+    expected = told(*call, "--unobserved", "noise")
+    assert expected[0] == 0
+    assert told(*call, "--unobserved", "noise", "--engine", "dask")[1] == expected[1]

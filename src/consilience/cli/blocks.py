@@ -22,7 +22,16 @@ from consilience.cli import files
 from consilience.cli.errors import UsageError
 from consilience.cli.files import STDIO, Source, is_parquet, is_text
 from consilience.cli.ids import keys_of, require_distinct_keys
-from consilience.cli.labels import Beside, Coder, LabelRows, as_arrow, checked, coded_pieces, merged
+from consilience.cli.labels import (
+    Beside,
+    Coder,
+    LabelRows,
+    as_arrow,
+    checked,
+    coded_pieces,
+    merged,
+    say_marks,
+)
 from consilience.cli.memory import why_not
 from consilience.cli.results import Told
 from consilience.core.grouping import DistinctRows, distinct_rows
@@ -80,7 +89,7 @@ def fuse_to_folder(
 @contextmanager
 def _as_parquet(path: str, source: Source, place: Path) -> Iterator[str]:
     """The path of a Parquet file or folder, or of a copy that goes when the block ends."""
-    if is_parquet(path):
+    if is_parquet(path) and not source.marks:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix=".consilience-", dir=place) as folder:
@@ -135,6 +144,7 @@ class InPieces:
                 hint="remove these instances, or choose what to do with them by --unobserved noise or "
                 "--unobserved largest.",
             )
+        say_marks(table)
         self._index, self._number = RowIndex.of(found.codes, self._coder.sizes), number
         return table
 

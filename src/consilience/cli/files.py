@@ -63,6 +63,11 @@ class Source:
         """Cells that say nothing; where an empty one does, one of blanks does too."""
         return [*self.missing, *(_BLANKS if "" in self.missing else ())]
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Text that says missing in files that know missing values themselves: only what was asked for."""
+        return () if self.missing == MISSING_TEXTS else self.missing
+
     def of(self, path: str) -> Source:
         """How to read one of them."""
         return replace(
@@ -221,7 +226,25 @@ def _batches(how: _How, kind: str) -> Iterator[pa.RecordBatch]:
             if name != how.source.id_column and pa.types.is_string(data.schema.field(name).type)
         ]
         data = pa_dataset.dataset(path, format=pa_dataset.ParquetFileFormat(dictionary_columns=set(texts)))
-    yield from data.to_batches(columns=wanted, batch_readahead=2, fragment_readahead=1)
+    for batch in data.to_batches(columns=wanted, batch_readahead=2, fragment_readahead=1):
+        yield _without(batch, how.source.marks) if how.source.marks else batch
+
+
+def _without(batch: pa.RecordBatch, marks: Sequence[str]) -> pa.RecordBatch:
+    """A piece in which text that says missing is missing."""
+    columns = []
+    for values in batch.columns:
+        coded = pa.types.is_dictionary(values.type)
+        texts = values.dictionary if coded else values
+        if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+            blank = pc.is_in(texts, value_set=pa.array(marks, texts.type))
+            if coded:
+                places = pc.if_else(blank.take(values.indices), None, values.indices)
+                values = pa.DictionaryArray.from_arrays(places, texts)
+            else:
+                values = pc.if_else(blank, None, texts)
+        columns.append(values)
+    return pa.record_batch(columns, names=batch.schema.names)
 
 
 def _refuse_nested(path: str, schema: pa.Schema) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consilience._errors import InputError, InputTypeError
-from consilience._label_tables import encode_coded, in_every_row
+from consilience._label_tables import encode_coded, in_every_row, warn_of_marks
 from consilience._values import object_array
 from consilience.cli import files
 from consilience.cli import ids as _ids
@@ -276,6 +276,7 @@ class InMemory(NamedTuple):
             whole = self.partitions(unobserved=unobserved)  # which says so, or refuses it
             rows = self.rows._replace(number=whole.inverse.astype(np.int32))
             return whole.distinct, self._replace(rows=rows)
+        say_marks(table)
         rows = self.rows._replace(number=number.astype(np.int32)[self._number])
         return table, self._replace(rows=rows)
 
@@ -294,6 +295,12 @@ def _is_strange(table: Partitions, with_ids: bool, unobserved: str) -> bool:
         or (unobserved == "error" and not table.seen.all())
         or (with_ids and table.n_partitions > 1 and int((table.codes >= 0).sum(axis=1).max()) == 1)
     )
+
+
+def say_marks(table: Partitions) -> None:
+    """Warn of labels that rather say missing, as `Partitions.of` does."""
+    counts, codes = table.counts, table.codes
+    warn_of_marks(table.names, table.categories, lambda j, code: counts[codes[:, j] == code].sum())
 
 
 def read_labels(paths: Sequence[str], source: Source) -> InMemory:
