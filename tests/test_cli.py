@@ -280,7 +280,7 @@ class TestErrors:
             (
                 ["fuse", "twice.csv", "--id", "who", "-k", "2"],
                 1,
-                "the id 'ann' occurs 2 times in twice.csv. Hint",
+                "the id 'ann' occurs 2 times in twice.csv (rows 0 and 2). Hint",
             ),
             (["fuse", "blank.csv", "--id", "who", "-k", "2"], 1, "row 1 of blank.csv has no id. Hint"),
             (["fuse", "ragged.csv", "-k", "2"], 1, "ragged.csv cannot be read"),

@@ -416,7 +416,7 @@ def test_many_rows_are_said_to_be_in_memory(tables, monkeypatch, told):
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        ("i,0,0\nj,1,1\ni,0,0\n", [], "the id 'i' occurs 2 times in bad.csv. Hint"),
+        ("i,0,0\nj,1,1\ni,0,0\n", [], "the id 'i' occurs 2 times in bad.csv (rows 0 and 2). Hint"),
         ("i,0,0\n,1,1\n", [], "row 1 of bad.csv has no id. Hint"),
         ("i,0,0\nj,,-1\nk,1,1\n", [], "no base clustering saw"),
         ("i,0,0\nj,0.5,1\n", [], "'a' has the value 0.5"),
