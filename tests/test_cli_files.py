@@ -325,6 +325,46 @@ def test_opinions_that_contradict_each_other_are_named(here, told, text, message
     assert err.count("\n") == 1
 
 
+OPINIONS = "who,by,said\n" + "".join(
+    f"{who},{by},{label}\n"
+    for who, labels in {"ann": "xy", "bob": "zu", "cleo": "xu", "dan": "z"}.items()
+    for by, label in zip(["bank", "shop"], labels, strict=False)
+)
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_opinions_that_were_not_said_to_be_such_are_refused_with_the_option(here, told, engine):
+    (here / "long.csv").write_text(OPINIONS)
+    say = "--long who,by,said (instance, source, label)"
+    for options, code, message in [
+        (
+            [],
+            2,
+            f"long.csv looks like a row per opinion: 'who' and 'by' repeat, but never together. Hint: {say}",
+        ),
+        (
+            ["--id", "who"],
+            1,
+            f"'ann' occurs 2 times in long.csv (rows 0 and 1). Hint: a row per instance; if this "
+            f"is a row per opinion, say {say}.",
+        ),
+        (["--id", "who", "--columns", "said"], 1, "a row per opinion is read by --long."),
+    ]:
+        found, out, err = told("fuse", "long.csv", *QUICK, *options, "--engine", engine)
+        assert (found, out) == (code, "")
+        assert message in err
+        assert err.count("\n") == 1
+    assert told("fuse", "long.csv", *QUICK, "--long", "who,by,said")[0] == 0
+    meant = told("fuse", "long.csv", *QUICK, "--columns", "who,by,said", "--engine", engine)
+    assert meant[0] == 0
+
+
+def test_three_clusterings_are_no_opinions(here, told):
+    rows = "".join(f"{p // 4},{'xy'[p // 4]},{'uv'[p % 2]}\n" for p in range(8))
+    (here / "three.csv").write_text(f"a,b,c\n{rows}")
+    assert told("fuse", "three.csv", *QUICK)[0] == 0
+
+
 # --- engines ------------------------------------------------------------------------------------------------
 
 KINDS = ("csv", "csv.gz", "parquet", "arrow")

@@ -29,7 +29,9 @@ from consilience.cli.labels import (
     as_arrow,
     checked,
     coded_pieces,
+    hint_of_opinions,
     merged,
+    refuse_opinions,
     say_marks,
 )
 from consilience.cli.memory import why_not
@@ -123,11 +125,13 @@ class InPieces:
                 self._refuse_too_many(large)
             self.n_instances += len(piece.codes)
             self._told("reading", self.n_instances, self.n_instances)
-        require_distinct_keys(self._path, keys, self._ids_again)
+        hint = hint_of_opinions(self.id_name, list(self._coder.known))
+        require_distinct_keys(self._path, keys, self._ids_again, hint=hint)
         found = merged(parts, self._coder.sizes, number=False)
         self._refuse_too_many(len(found.codes))
         labels = self._coder.labels(text=is_text(self._path))
         rows = LabelRows(list(self._coder.known), labels, found.codes, found.counts, None)
+        refuse_opinions(self._path, self._source, rows)
         try:
             table, number = checked(rows, id_column=self.id_name)
         except InputError as error:  # names the row of a label, which is forgotten here, by its place

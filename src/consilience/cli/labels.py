@@ -8,6 +8,7 @@ one row with a count. What is left of an instance is its id and the number of it
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
@@ -339,12 +340,14 @@ def _read_file(path: str, source: Source) -> InMemory:
         parts.append(_distinct(piece.codes, coder.sizes))
         if piece.ids is not None:
             own.append(piece.ids)
-    _ids.require_distinct(path, own)
+    id_column = source.of(path).id_column
+    _ids.require_distinct(path, own, hint=hint_of_opinions(id_column, list(coder.known)))
     found = merged(parts, coder.sizes, number=True)
     pa.default_memory_pool().release_unused()  # what merging needs now
     labels = coder.labels(text=is_text(path))
     rows = LabelRows(list(coder.known), labels, found.codes, found.counts, found.inverse)
-    return InMemory(rows, pa.chunked_array(own) if own else None, source.of(path).id_column)
+    refuse_opinions(path, source, rows)
+    return InMemory(rows, pa.chunked_array(own) if own else None, id_column)
 
 
 def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[str]:
@@ -358,6 +361,34 @@ def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[str]
 
 
 # --- a row per opinion --------------------------------------------------------------------------------------
+
+
+def _say_long(names: Sequence[str]) -> str:
+    return f"--long {shlex.quote(','.join(names))} (instance, source, label)"
+
+
+def hint_of_opinions(id_column: str | None, columns: Sequence[str]) -> str:
+    """What to do where ids repeat: an id and two columns may be an instance, a source and a label."""
+    if id_column is None or len(columns) != 2:
+        return f"{_ids.ONE_ROW[:-1]}; a row per opinion is read by --long."
+    return f"a row per instance; if this is a row per opinion, say {_say_long([id_column, *columns])}."
+
+
+def refuse_opinions(path: str, source: Source, rows: LabelRows) -> None:
+    """Refuse three columns that nobody chose in which the first two, the second of them names, occur once
+    together and repeat by themselves: hardly any two clusterings are that far from each other."""
+    own = source.of(path)
+    if own.id_column is not None or own.columns or len(rows.names) != 3 or len(rows.codes) < _NAMES:
+        return
+    if isinstance(rows.labels[1][0] if rows.labels[1] else None, str) and (rows.counts == 1).all():
+        first, second = rows.codes[:, 0].astype(np.int64), rows.codes[:, 1].astype(np.int64)
+        pairs = np.unique(first * len(rows.labels[1]) + second)
+        if min(first.min(), second.min()) >= 0 and len(pairs) == len(first) > max(rows.sizes[:2]):
+            raise UsageError(
+                f"{path} looks like a row per opinion: {rows.names[0]!r} and {rows.names[1]!r} repeat, but "
+                "never together.",
+                hint=f"{_say_long(rows.names)}; if they are base clusterings, name them with --columns.",
+            )
 
 
 def _read_long(paths: Sequence[str], source: Source) -> InMemory:

@@ -171,7 +171,8 @@ def _known_names(fitted: Partitions, paths: Sequence[str], names: list[str]) -> 
             hint = did_you_mean(name, fitted.column_names)
             raise UsageError(
                 f"no base clustering was called {name!r}.",
-                hint=f"{hint} Choose with --columns, and name the ids with --id.",
+                hint=f"{hint} Choose with --columns, and name the ids with --id; a row per opinion is read "
+                "by --long.",
             )
         out[name] = known[0]
     return out
