@@ -503,6 +503,11 @@ def refuse_ids(name: str, members: np.ndarray, *, hint: str) -> None:
         raise InputError(f"base clustering {name!r} has a different label {where}.", hint=hint)
 
 
+def is_mark(text: str) -> bool:
+    """Whether text rather says that there is nothing, as "?" does."""
+    return text.strip().lower() in _MARKS
+
+
 def warn_of_marks(
     names: Sequence[str], categories: Sequence[np.ndarray], members: Callable[[int, int], Any]
 ) -> None:
@@ -515,7 +520,7 @@ def warn_of_marks(
         for j, labels in enumerate(categories)
         if labels.dtype.kind not in "biuf"
         for code, label in enumerate(labels.tolist())
-        if isinstance(label, str) and label.strip().lower() in _MARKS
+        if isinstance(label, str) and is_mark(label)
         if not (label == "-" and "+" in labels.tolist())
     ]
     if not found:

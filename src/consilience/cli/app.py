@@ -105,8 +105,8 @@ MissingText = Annotated[
     list[str] | None,
     typer.Option(
         "--missing",
-        help="Text that says missing, repeatable; it replaces the usual ones of CSV and Excel: empty cells, "
-        "NA, N/A, NaN, null and None.",
+        help="Text that says missing, repeatable; it replaces those of CSV and Excel: empty, "
+        "NA, N/A, NaN, null, None.",
         metavar="TEXT",
         rich_help_panel=READING,
     ),

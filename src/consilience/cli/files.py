@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ import pyarrow.parquet as pa_parquet
 
 from consilience._errors import InputError
 from consilience._files import Outputs, is_special
+from consilience._label_tables import is_mark
 from consilience._values import did_you_mean
 from consilience._warnings import warn
 from consilience.cli import excel
@@ -141,12 +144,19 @@ def renamed(table: pa.Table, own: str, name: str) -> pa.Table:
 def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
     for column in table.schema:
         if column.name != id_column and pa.types.is_string(column.type):
-            hint = (
-                "choose tables of numbers only"
-                if id_column
-                else f"if it holds the ids, say --id {column.name}"
+            texts = table.column(column.name).unique().drop_null().to_pylist()
+            first = next((text for text in texts if not re.match(_NUMBER, text)), texts[0])
+            hint = "encode it as numbers, or choose the columns with --columns"
+            if is_mark(first):
+                hint = (
+                    f"if that says missing, say --missing {shlex.quote(first)} --missing ''; otherwise {hint}"
+                )
+            elif id_column is None:
+                hint = f"if it holds the ids, say --id {shlex.quote(column.name)}; otherwise {hint}"
+            raise UsageError(
+                f"column {column.name!r} of {path} holds text such as {first!r}, not numbers.",
+                hint=f"{hint}.",
             )
-            raise UsageError(f"column {column.name!r} of {path} holds text, not numbers.", hint=f"{hint}.")
     name = table.schema.names[0]
     values = table.column(0)
     if id_column is None and pa.types.is_integer(values.type) and len(values.unique()) == len(values) > 1:
