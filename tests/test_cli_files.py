@@ -312,7 +312,10 @@ def test_a_row_per_opinion_is_the_table_with_a_column_per_source(here, told):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("i,s,l\np,a,x\np,a,y\nq,a,x\n", "'a' says both 'x' and 'y' of 'p'. Hint"),
+        (
+            "i,s,l\np,a,x\np,a,y\nq,a,x\n",
+            "source 'a' gives instance 'p' two labels: 'x' and 'y' (row 0). Hint",
+        ),
         ("i,s,l\np,,x\nq,a,x\n", "row 0 of long.csv has no 's'. Hint"),
         ("i,s\np,a\n", "long.csv has no column 'l'. Hint"),
     ],

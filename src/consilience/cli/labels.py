@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consilience._errors import InputError, InputTypeError
+from consilience._label_shapes import spread
 from consilience._label_tables import encode_coded, in_every_row, warn_of_marks
 from consilience._values import object_array
 from consilience.cli import files
@@ -412,10 +413,8 @@ def _read_long(paths: Sequence[str], source: Source) -> InMemory:
     labels, what = _numbered(found[label])
     names = [str(name) for name in bases.to_pylist()]
     known = labels.to_pylist()
-    said = what >= 0
-    _refuse_two_opinions(who[said], which[said], what[said], ids, names, known)
-    codes = np.full((len(ids), len(names)), MISSING, dtype=np.int32, order="F")
-    codes[who[said], which[said]] = what[said]
+    alone = len(paths) == 1
+    codes = spread(who, which, what, len(ids), names, known, lambda p: ids[p].as_py(), say_rows=alone)
     of_base = []
     for j in range(len(names)):
         used, place = np.unique(codes[:, j], return_inverse=True)
@@ -440,21 +439,4 @@ def _refuse_gap(path: str, name: str, values: pa.Array, first_row: int, *, allow
         raise InputError(
             f"row {row} of {path} has no {name!r}.",
             hint="only labels may be missing; check the order: --long instance,source,label.",
-        )
-
-
-def _refuse_two_opinions(
-    who: np.ndarray, which: np.ndarray, what: np.ndarray, ids: pa.Array, names: list[str], known: list[Any]
-) -> None:
-    """An instance has one label by a source, however often it is said."""
-    order = np.lexsort((which, who))
-    who, which, what = who[order], which[order], what[order]
-    clash = (who[1:] == who[:-1]) & (which[1:] == which[:-1]) & (what[1:] != what[:-1])
-    if clash.any():
-        at = int(np.argmax(clash))
-        more = int(clash.sum()) - 1
-        raise InputError(
-            f"{names[which[at]]!r} says both {known[what[at]]!r} and {known[what[at + 1]]!r} of "
-            f"{ids[int(who[at])].as_py()!r}" + (f", and there are {more} more such pairs." if more else "."),
-            hint="an instance has one label by each source; remove the others.",
         )
