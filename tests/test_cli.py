@@ -72,7 +72,7 @@ class TestFuse:
         assert run(["fuse", "same.csv", "--id", "who", "-k", "2", "--json"]) == 0
         out = said(capfd)
         told = json.loads(out.out)["results"][0]["reading"]
-        assert "confidence ranks instances and is no chance of being right" in told
+        assert "confidence ranks instances and is not the chance of being right" in told
         assert told in out.err
 
     @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "arrow"])
