@@ -72,7 +72,7 @@ class TestFuse:
         assert run(["fuse", "same.csv", "--id", "who", "-k", "2", "--json"]) == 0
         out = said(capfd)
         told = json.loads(out.out)["results"][0]["reading"]
-        assert "confidence ranks instances and is no chance of being right" in told
+        assert "confidence ranks instances and is not the chance of being right" in told
         assert told in out.err
 
     @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "arrow"])
@@ -280,7 +280,7 @@ class TestErrors:
             (
                 ["fuse", "twice.csv", "--id", "who", "-k", "2"],
                 1,
-                "the id 'ann' occurs 2 times in twice.csv. Hint",
+                "the id 'ann' occurs 2 times in twice.csv (rows 0 and 2). Hint",
             ),
             (["fuse", "blank.csv", "--id", "who", "-k", "2"], 1, "row 1 of blank.csv has no id. Hint"),
             (["fuse", "ragged.csv", "-k", "2"], 1, "ragged.csv cannot be read"),
@@ -297,7 +297,7 @@ class TestErrors:
             (
                 ["cluster", "people.csv", "-k", "2"],
                 2,
-                "column 'who' of people.csv holds text, not numbers. Hint",
+                "column 'who' of people.csv holds text such as 'ann', not numbers. Hint: if it holds the ids",
             ),
             (
                 ["compare", "people.csv", "--id", "who", "-m", "DAL,NOPE"],
@@ -556,6 +556,37 @@ class TestOtherCommands:
         ):
             assert run(["cluster", *files, "-k", "3", *wrong]) != 0
             assert message in said(capfd).err
+
+    @pytest.mark.parametrize(
+        ("rows", "code", "message"),
+        [
+            (
+                "p,0,0\nq,1,\nr,5,5\n",
+                1,
+                "view 'v' has no value (NaN) in row 1 (id 'q'), column 'y', but values in other columns of "
+                "that row (1 such row in the view). Hint: fill in the empty cell, leave the column out by "
+                "--columns, or empty all cells of that row (with --id, remove the row)",
+            ),
+            (
+                "p,0,0\nq,1,?\nr,5,5\n",
+                2,
+                "column 'y' of v.csv holds text such as '?', not numbers. Hint: if that says missing, say "
+                "--missing '?' --missing ''; otherwise encode it as numbers, or choose the columns with",
+            ),
+            ("p,0,0\nq,1,inf\nr,5,5\n", 1, "replace it by a finite number, or empty all cells"),
+            ("p,0,0\np,1,1\nr,5,5\n", 1, "in rows 0 and 1. Hint: keep one row per instance, or name"),
+            ("p,0,2026-03-30\nq,1,2026-03-31\n", 1, "as numbers or leave it out by --columns"),
+        ],
+    )
+    def test_what_is_wrong_with_a_view_is_said_in_the_words_of_the_shell(
+        self, here, capfd, rows, code, message
+    ):
+        (here / "v.csv").write_text(f"id,x,y\n{rows}")
+        assert run(["cluster", "v.csv", "-k", "2", "--id", "id"]) == code
+        err = said(capfd).err
+        assert message in err
+        assert err.count("\n") == 1
+        assert not re.search(r"mask=|on=|NaN or", err)
 
     def test_cluster_warns_of_whole_numbers_that_look_like_ids(self, here, capfd):
         (here / "n.csv").write_text("pid,x,y\n1,0,0\n2,.2,.1\n3,5,5\n4,5.1,4.8\n5,.1,.3\n")

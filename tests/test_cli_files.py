@@ -312,7 +312,10 @@ def test_a_row_per_opinion_is_the_table_with_a_column_per_source(here, told):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("i,s,l\np,a,x\np,a,y\nq,a,x\n", "'a' says both 'x' and 'y' of 'p'. Hint"),
+        (
+            "i,s,l\np,a,x\np,a,y\nq,a,x\n",
+            "source 'a' gives instance 'p' two labels: 'x' and 'y' (row 0). Hint",
+        ),
         ("i,s,l\np,,x\nq,a,x\n", "row 0 of long.csv has no 's'. Hint"),
         ("i,s\np,a\n", "long.csv has no column 'l'. Hint"),
     ],
@@ -323,6 +326,46 @@ def test_opinions_that_contradict_each_other_are_named(here, told, text, message
     assert code in (1, 2)
     assert message in err
     assert err.count("\n") == 1
+
+
+OPINIONS = "who,by,said\n" + "".join(
+    f"{who},{by},{label}\n"
+    for who, labels in {"ann": "xy", "bob": "zu", "cleo": "xu", "dan": "z"}.items()
+    for by, label in zip(["bank", "shop"], labels, strict=False)
+)
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_opinions_that_were_not_said_to_be_such_are_refused_with_the_option(here, told, engine):
+    (here / "long.csv").write_text(OPINIONS)
+    say = "--long who,by,said (instance, source, label)"
+    for options, code, message in [
+        (
+            [],
+            2,
+            f"long.csv looks like a row per opinion: 'who' and 'by' repeat, but never together. Hint: {say}",
+        ),
+        (
+            ["--id", "who"],
+            1,
+            f"'ann' occurs 2 times in long.csv (rows 0 and 1). Hint: a row per instance; if this "
+            f"is a row per opinion, say {say}.",
+        ),
+        (["--id", "who", "--columns", "said"], 1, "a row per opinion is read by --long."),
+    ]:
+        found, out, err = told("fuse", "long.csv", *QUICK, *options, "--engine", engine)
+        assert (found, out) == (code, "")
+        assert message in err
+        assert err.count("\n") == 1
+    assert told("fuse", "long.csv", *QUICK, "--long", "who,by,said")[0] == 0
+    meant = told("fuse", "long.csv", *QUICK, "--columns", "who,by,said", "--engine", engine)
+    assert meant[0] == 0
+
+
+def test_three_clusterings_are_no_opinions(here, told):
+    rows = "".join(f"{p // 4},{'xy'[p // 4]},{'uv'[p % 2]}\n" for p in range(8))
+    (here / "three.csv").write_text(f"a,b,c\n{rows}")
+    assert told("fuse", "three.csv", *QUICK)[0] == 0
 
 
 # --- engines ------------------------------------------------------------------------------------------------
@@ -416,7 +459,7 @@ def test_many_rows_are_said_to_be_in_memory(tables, monkeypatch, told):
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        ("i,0,0\nj,1,1\ni,0,0\n", [], "the id 'i' occurs 2 times in bad.csv. Hint"),
+        ("i,0,0\nj,1,1\ni,0,0\n", [], "the id 'i' occurs 2 times in bad.csv (rows 0 and 2). Hint"),
         ("i,0,0\n,1,1\n", [], "row 1 of bad.csv has no id. Hint"),
         ("i,0,0\nj,,-1\nk,1,1\n", [], "no base clustering saw"),
         ("i,0,0\nj,0.5,1\n", [], "'a' has the value 0.5"),
@@ -455,3 +498,61 @@ def test_cells_of_blanks_are_missing(here, told):
     expected = told("fuse", "shops.csv", "--id", "kunde", *QUICK)
     (here / "blank.csv").write_text(SHOPS.replace(",,", ",  ,").replace(",\n", ", \n"), encoding="utf-8")
     assert told("fuse", "blank.csv", "--id", "kunde", *QUICK) == expected
+
+
+def test_a_category_that_no_row_has_is_no_cluster(here, told):
+    table = pa_csv.read_csv("shops.csv", convert_options=pa_csv.ConvertOptions(strings_can_be_null=True))
+    feather.write_feather(table, "plain.arrow")
+    coded = table.column("a").combine_chunks().dictionary_encode()
+    more = pa.DictionaryArray.from_arrays(
+        coded.indices, pa.concat_arrays([coded.dictionary, pa.array(["x"])])
+    )
+    feather.write_feather(table.set_column(1, "a", more), "coded.arrow")
+    plain, coded = (told("fuse", f"{name}.arrow", "--id", "kunde", *QUICK) for name in ("plain", "coded"))
+    assert coded == plain
+    assert plain[0] == 0
+
+
+MARKED = SHOPS.replace("basic,kleiner", "basic,?").replace("gold,größer", "-,größer")
+
+
+@pytest.fixture
+def marked(here):
+    (here / "marked.csv").write_text(MARKED, encoding="utf-8")
+    options = pa_csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
+    table = pa_csv.read_csv("marked.csv", convert_options=options)
+    pq.write_table(table, "marked.parquet")
+    feather.write_feather(table.set_column(1, "a", table.column("a").dictionary_encode()), "marked.arrow")
+    return table
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_marks_that_rather_say_missing_are_named_and_can_be_declared(marked, told, kind, engine):
+    call = ["fuse", f"marked.{kind}", "--id", "kunde", *QUICK, "--engine", engine]
+    code, _, err = told(*call)
+    assert code == 0
+    line = (
+        "Warning: '-' in column 'a' (1 row), '?' in column 'b' (1 row): it counts as a cluster of its own. "
+        "Hint: where it says that there is no label, name all that do: "
+        "--missing - --missing '?' --missing ''\n"
+    )
+    assert err.startswith(line)
+    assert "counts as a cluster" not in err[len(line) :]
+    blank = pa.table({"kunde": marked["kunde"], "a": marked["a"], "b": marked["b"], "c": marked["c"]})
+    for name in ("a", "b"):
+        at = blank.schema.get_field_index(name)
+        texts = [None if label in ("-", "?") else label for label in blank[name].to_pylist()]
+        blank = blank.set_column(at, name, pa.array(texts))
+    pq.write_table(blank, "blank.parquet")
+    missing = ["--missing", "-", "--missing", "?", "--missing", "", "--missing", "NA"]
+    declared = told(*call, *missing, "--unobserved", "noise")
+    assert declared == told("fuse", "blank.parquet", *call[2:], "--unobserved", "noise")
+    assert declared[0] == 0
+
+
+def test_marks_in_parquet_are_missing_on_dask_too(marked, told):
+    call = ["fuse", "marked.parquet", "--id", "kunde", *QUICK, "--missing", "-", "--missing", "?"]
+    expected = told(*call, "--unobserved", "noise")
+    assert expected[0] == 0
+    assert told(*call, "--unobserved", "noise", "--engine", "dask")[1] == expected[1]

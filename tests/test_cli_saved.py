@@ -11,7 +11,7 @@ import pytest
 
 import consilience
 from consilience import Partitions
-from consilience.cli import files
+from consilience.cli import files, ids
 from consilience.cli.main import run
 from tests.planted import planted
 
@@ -80,6 +80,23 @@ def test_several_files_are_joined(march, capfd):
     found = {row["id"]: int(row["label"]) for row in rows(capfd.readouterr().out)}
     both = frame.set_index("id")[["a", "b"]].iloc[:50].dropna(how="all")
     assert found == dict(zip(both.index, saved.predict(both).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("few", [1_000_000, 2])
+def test_an_id_that_comes_twice_is_refused_with_its_rows(march, capfd, monkeypatch, few):
+    monkeypatch.setattr(ids, "_FEW", few)  # above so many, ids are compared by numbers
+    predict = ["predict", "march.consilience", "new.csv", "--id", "id"]
+    for new, message in [
+        ("p,0,1\nq,1,1\np,1,1\n", "the id 'p' occurs 2 times in new.csv (rows 0 and 2). Hint: a row per"),
+        ("p,0,1\nq,1,1\nq,1,1\nq,0,0\nq,,1\n", "'q' occurs 4 times in new.csv (rows 1, 2, 3, ...). Hint"),
+        ("p,0,1\n,1,1\n", "row 1 of new.csv has no id. Hint: give every row an id of its own."),
+    ]:
+        Path("new.csv").write_text(f"id,a,b\n{new}")
+        assert run(predict) == 1
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert message in err
+        assert err.count("\n") == 1
 
 
 def test_wrong_inputs_are_one_line(march, capfd):

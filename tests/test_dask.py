@@ -227,6 +227,12 @@ def test_a_column_without_labels_is_ignored_with_a_warning():
     assert_array_equal(np.asarray(model.labels_), consilience.PCE(3, random_state=0).fit(table).labels_)
 
 
+def test_marks_that_rather_say_missing_are_named():
+    blocks = [np.array([["a", "?"], ["b", "x"]], dtype=object), np.array([["b", "?"]], dtype=object)]
+    with pytest.warns(UserWarning, match=r"^'\?' in column '1' \(2 rows\): it counts as a cluster"):
+        blockwise.PCE(2, random_state=0).fit(blocks)
+
+
 @pytest.mark.parametrize("max_distinct", [10**6, 10])
 def test_unobserved_rows_are_refused_by_block_and_row_or_labelled(max_distinct):
     _, table = planted(300, 3, 3, noise=0.1, missing=0.1, seed=4)

@@ -529,7 +529,7 @@ class TestReport:
         for columns, told, ranks_only in (
             (base[:, :1], "nothing can be checked", True),
             (base[:, :2], "contradict each other confidence is about one half", True),
-            (np.repeat(base[:, :1], 6, axis=1), "ranks instances and is no chance of being right", True),
+            (np.repeat(base[:, :1], 6, axis=1), "ranks instances and is not the chance of being right", True),
             (planted(400, 6, 3, noise=0.5, missing=0.0, seed=0)[1], "right nine times in ten if", False),
         ):
             found = diagnose(read(columns), truth)

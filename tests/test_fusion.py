@@ -597,6 +597,16 @@ class TestFuseViews:
         )
         assert adjusted_rand_score(labels, by_means.labels) == 1.0
 
+    def test_a_clusterer_of_ones_own_gets_the_table_as_it_is(self):
+        X = np.r_[
+            np.random.default_rng(0).normal(size=(15, 2)), np.random.default_rng(1).normal(9, 1, (15, 2))
+        ]
+        apart = np.linalg.norm(X[:, None] - X, axis=2)[::-1, ::-1]
+        given = AgglomerativeClustering(2, metric="precomputed", linkage="average")
+        fusion = fuse_views([apart], 2, clusterer=given, n_partitions=2, method="DAL", random_state=0)
+        for column in fusion.partitions.codes.T:
+            assert not set(column[:15]) & set(column[15:])
+
     def test_the_vote_against_a_loop(self):
         truth, views, observed = kinds(seed=4)
         table = check_views(views, mask=observed)
@@ -606,7 +616,7 @@ class TestFuseViews:
             votes = np.zeros(3)
             for v, view in enumerate(neighbours.by_view):
                 for scaled in view.by_scaling if observed[i, v] else ():
-                    row = scaled.neighbours.graph[[int(np.searchsorted(view.rows, i))]].toarray().ravel()
+                    row = scaled.neighbours.graph[np.flatnonzero(view.rows == i)].toarray().ravel()
                     votes += np.bincount(truth[view.rows], row, 3) / row.sum() / len(view.by_scaling)
             expected.append(votes.argmax())
         assert_array_equal(neighbours.vote(truth), expected)

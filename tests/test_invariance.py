@@ -4,9 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from consilience import Partitions, compare, consensus, diagnostics, fuse, metrics
+from consilience import Partitions, compare, consensus, diagnostics, fuse, fuse_views, metrics
 from consilience.diagnostics.posterior import gather_evidence
 from tests.instances import INSTANCES
 from tests.planted import planted
@@ -118,6 +119,40 @@ OTHER = {"cluster_flow", "profile", "resample_n_clusters"}
 OF_TWO_LABELINGS = {
     name for name in metrics.__all__ if "labels_true" in inspect.signature(getattr(metrics, name)).parameters
 }
+
+
+class TestFuseViews:
+    @pytest.fixture
+    def views(self):
+        """Three kinds in two dense tables and a sparse one, some rows absent and some twice."""
+        rng = np.random.default_rng(3)
+        kind = np.repeat([0, 1, 2], 20)
+        size, colour = (rng.normal(1.5 * rng.normal(size=(3, d))[kind]) for d in (3, 11))
+        words = rng.poisson(0.5 + 2.0 * rng.random((3, 15))[kind]).astype(float)
+        absent = rng.random(60)
+        size[absent < 0.2], colour[absent > 0.7] = np.nan, np.nan
+        twice = np.r_[np.arange(60), np.arange(0, 60, 12)]
+        return {"size": size[twice], "colour": colour[twice], "words": sp.csr_array(words[twice])}
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"method": "APMC"},
+            {"method": "SNF"},
+            {"method": "labels"},
+            {"clusterer": "kmeans"},
+            {"method": "NEMO"},
+        ],
+        ids=str,
+    )
+    def test_order_of_rows_and_views(self, views, settings):
+        settings = {"n_clusters": 3, "n_partitions": 6, "random_state": 0, **settings}
+        rows = np.random.default_rng(4).permutation(65)
+        first = fuse_views(views, **settings)
+        again = fuse_views({name: views[name][rows] for name in ("words", "size", "colour")}, **settings)
+        assert_array_equal(again.labels, first.labels[rows])
+        assert_allclose(again.confidence, first.confidence[rows], atol=1e-9)
+        assert_allclose(again.margin, first.margin[rows], atol=1e-9)
 
 
 def assert_same(first, second):

@@ -199,8 +199,10 @@ def test_markers_of_missing(marker, present):
     assert names_of(partitions) == [present]
 
 
-def test_the_word_nan_is_a_label():
-    assert names_of(Partitions.of([["nan"], ["a"], ["None"]])) == [["None", "a", "nan"]]
+def test_the_word_nan_is_a_label_and_asked_about():
+    with pytest.warns(UserWarning, match=r"'None' in column '0' \(1 row\), 'nan' in column '0' \(1 row\)"):
+        table = Partitions.of([["nan"], ["a"], ["None"]])
+    assert names_of(table) == [["None", "a", "nan"]]
 
 
 def test_columns_may_be_of_different_kinds():
@@ -1230,6 +1232,27 @@ def test_a_column_without_labels_is_ignored_with_a_warning(labels):
     assert partitions.columns == (0, 2)
     assert partitions.n_columns == 3
     assert partitions.column_names == ("0", "1", "2")
+
+
+def test_marks_that_rather_say_missing_are_named_with_their_column():
+    frame = pd.DataFrame({"bank": ["gold", "?", "gold", "?"], "shop": ["x", "y", "Unknown", "y"]})
+    with pytest.warns(UserWarning, match="counts as a cluster of its own") as told:
+        assert Partitions.of(frame).n_clusters_per_partition.tolist() == [2, 3]
+    assert str(told[0].message) == (
+        "'?' in column 'bank' (2 rows), 'Unknown' in column 'shop' (1 row): it counts as a cluster of its "
+        "own. Hint: where it says that there is no label, put None (in pandas: labels.replace({'?': None}))."
+    )
+    assert told[0].message.command.endswith("--missing '?' --missing Unknown --missing ''")
+    assert Partitions.of(frame.replace({"?": None, "Unknown": None})).missing_share == 3 / 8
+    with pytest.warns(UserWarning, match=r"\(1 row\), 2 more: it counts"):
+        Partitions.of({f"run {j}": ["n/a", "a", "b"] for j in range(7)})
+
+
+def test_a_sign_beside_its_opposite_is_a_label():
+    assert Partitions.of({"marker": ["+", "-", "+"], "run": [0, 1, 0]}).n_clusters_per_partition.tolist() == [
+        2,
+        2,
+    ]
 
 
 def test_far_more_columns_than_rows_is_warned_about():

@@ -173,7 +173,7 @@ class TestHeadline:
         summary = summarize(given(truth, np.repeat(base, 5, axis=1)))
         result = summary["results"][0]
         assert result["ranks_only"] is True
-        assert "ranks instances and is no chance of being right" in result["reading"]
+        assert "ranks instances and is not the chance of being right" in result["reading"]
         top, rest = render(summary).split("</header>")
         assert "Mean confidence" not in top
         assert "1.0 of 5" in top

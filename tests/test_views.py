@@ -272,7 +272,8 @@ def test_any_hashable_id(index):
 def test_partly_nan_after_a_join_names_the_id():
     a = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, NAN]}, index=["p", "q"])
     b = pd.DataFrame({"z": [1.0, 2.0]}, index=["r", "q"])
-    with pytest.raises(ValueError, match=r"view 'a' has NaN in row 1 \(id 'q'\), column 'y'.*Hint: impute"):
+    wanted = r"view 'a' has no value \(NaN\) in row 1 \(id 'q'\), column 'y'.*Hint: impute"
+    with pytest.raises(ValueError, match=wanted):
         check_views({"a": a, "b": b})
 
 
@@ -288,9 +289,12 @@ EMPTY = np.full((3, 2), NAN)
     ("views", "message"),
     [
         ([], "no views"),
-        ([OK, PARTLY], r"view 'view1' has NaN in row 2, column 1, .*impute it, or drop that row"),
-        ([OK, sparse.csr_array(PARTLY)], r"view 'view1' has NaN in row 2, column 1"),
-        ([sparse.csr_array([[NAN, 0], [1, 1]])], r"view 'view0' has NaN in row 0, column 0"),
+        (
+            [OK, PARTLY],
+            r"view 'view1' has no value \(NaN\) in row 2, column 1, .*impute it, or drop that row",
+        ),
+        ([OK, sparse.csr_array(PARTLY)], r"view 'view1' has no value \(NaN\) in row 2, column 1"),
+        ([sparse.csr_array([[NAN, 0], [1, 1]])], r"view 'view0' has no value \(NaN\) in row 0, column 0"),
         ({"k": INFINITE, "j": OK}, r"view 'k' has inf in row 1, column 0"),
         ({"k": sparse.csr_array(INFINITE), "j": OK}, r"view 'k' has inf in row 1, column 0"),
         ([OK, np.ones((4, 2))], r"'view0' has 3, 'view1' has 4"),

@@ -5,7 +5,7 @@ Each is turned into the columns that `consilience.partitions` reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -65,18 +65,8 @@ def read_long(frame: Any, instance: str, source: str, label: str) -> LabelTable:
             )
     names = [str(value) for value in whose.values]
     require_distinct(names)
-    codes = np.full((len(who.values), len(names)), MISSING, dtype=np.int32)
-    said = np.flatnonzero(what.codes >= 0)  # a blank says nothing, so it contradicts nobody
-    rows, columns, labels = who.codes[said], whose.codes[said], what.codes[said]
-    codes[rows, columns] = labels
-    if len(other := np.flatnonzero(codes[rows, columns] != labels)):
-        first = other[0]
-        both = (what.values[labels[first]], what.values[codes[rows[first], columns[first]]])
-        raise InputError(
-            f"source {names[columns[first]]!r} gives instance {plain(who.values[rows[first]])!r} two labels: "
-            f"{both[0]!r} and {both[1]!r} ({rows_text(said[other], None)}).",
-            hint="keep one of them, or tell two sources apart, for instance by their date.",
-        )
+    n = len(who.values)
+    codes = spread(who.codes, whose.codes, what.codes, n, names, what.values, lambda p: plain(who.values[p]))
     known = object_array(what.values)
     return LabelTable(
         [Coded(column, known) for column in codes.T],
@@ -86,6 +76,37 @@ def read_long(frame: Any, instance: str, source: str, label: str) -> LabelTable:
         named=True,
         id_name=instance,
     )
+
+
+def spread(
+    who: np.ndarray,
+    whose: np.ndarray,
+    what: np.ndarray,
+    n_instances: int,
+    names: Sequence[str],
+    labels: Sequence[Any],
+    id_of: Callable[[int], Any],
+    *,
+    say_rows: bool = True,
+) -> np.ndarray:
+    """Opinions as a table of codes, a row per instance and a column per source; -1 where there is no label.
+
+    `who`, `whose` and `what` are the numbers of instance, source and label of every opinion, -1 for no label;
+    `names`, `labels` and `id_of` say what they stand for in the error about two labels.
+    """
+    codes = np.full((n_instances, len(names)), MISSING, dtype=np.int32, order="F")
+    said = what >= 0  # a blank says nothing, so it contradicts nobody
+    rows, columns, given = who[said], whose[said], what[said]
+    codes[rows, columns] = given
+    if len(other := np.flatnonzero(codes[rows, columns] != given)):
+        p, j, label = (int(values[other[0]]) for values in (rows, columns, given))
+        where = f" ({rows_text(np.flatnonzero(said)[other], None)})" if say_rows else ""
+        raise InputError(
+            f"source {names[j]!r} gives instance {id_of(p)!r} two labels: {labels[label]!r} and "
+            f"{labels[codes[p, j]]!r}{where}.",
+            hint="keep one of them, or tell two sources apart, for instance by their date.",
+        )
+    return codes
 
 
 def _factor(column: nw.Series[Any]) -> _Factor:

@@ -7,7 +7,8 @@ mappings alike, and to say what is wrong with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
@@ -17,13 +18,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._errors import InputError, InputTypeError
-from consilience._values import did_you_mean, id_array, is_annotated, is_missing, object_array
+from consilience._values import counted, did_you_mean, id_array, is_annotated, is_missing, object_array
+from consilience._warnings import warn
 
 Negative = Literal["missing", "noise"]
 MISSING = -1
 _EXACT = 2.0**53  # from here on, floats skip integers
 # A column of so many labels of which this share occurs once holds ids, or is as useless as if it did.
 _IDS_ROWS, _IDS_SHARE = 20, 0.95
+# What people write where they know nothing. Whether it is a label, only they can say.
+_MARKS = frozenset(
+    {"-", "--", "\N{EN DASH}", "\N{EM DASH}", "?", "??", ".", "..", "n/a", "n.a.", "#n/a", "<na>"}
+)
+_MARKS |= {"na", "nan", "nil", "null", "none", "missing", "unknown", "unassigned"}
+_SHOWN = 5  # marks in a sentence
 
 
 class Coded(NamedTuple):
@@ -493,6 +501,43 @@ def refuse_ids(name: str, members: np.ndarray, *, hint: str) -> None:
     """Refuse a column in which nearly every label occurs once."""
     if where := in_every_row(members):
         raise InputError(f"base clustering {name!r} has a different label {where}.", hint=hint)
+
+
+def is_mark(text: str) -> bool:
+    """Whether text rather says that there is nothing, as "?" does."""
+    return text.strip().lower() in _MARKS
+
+
+def warn_of_marks(
+    names: Sequence[str], categories: Sequence[np.ndarray], members: Callable[[int, int], Any]
+) -> None:
+    """Warn of labels such as "?", which rather say that there is none; `members(j, code)` counts their rows.
+
+    A "-" beside a "+" is the other of two signs.
+    """
+    found = [
+        (j, code, label)
+        for j, labels in enumerate(categories)
+        if labels.dtype.kind not in "biuf"
+        for code, label in enumerate(labels.tolist())
+        if isinstance(label, str) and is_mark(label)
+        if not (label == "-" and "+" in labels.tolist())
+    ]
+    if not found:
+        return
+    told = [
+        f"{label!r} in column {names[j]!r} ({counted(int(members(j, code)), 'row')})"
+        for j, code, label in found[:_SHOWN]
+    ]
+    told += [f"{len(found) - _SHOWN} more"] * (len(found) > _SHOWN)
+    marks = list(dict.fromkeys(label for _, _, label in found))[:_SHOWN]
+    warn(
+        f"{', '.join(told)}: it counts as a cluster of its own.",
+        hint="where it says that there is no label, put None "
+        f"(in pandas: labels.replace({{{marks[0]!r}: None}})).",
+        command="where it says that there is no label, name all that do: "
+        f"{' '.join(f'--missing {shlex.quote(mark)}' for mark in (*marks, ''))}",
+    )
 
 
 # --- words for errors ---------------------------------------------------------------------------------------

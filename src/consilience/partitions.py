@@ -32,6 +32,7 @@ from consilience._label_tables import (
     read_table,
     refuse_ids,
     rows_text,
+    warn_of_marks,
 )
 from consilience._shown import Table, as_html
 from consilience._values import counted, did_you_mean, object_array
@@ -394,6 +395,8 @@ class Partitions:
             name = table.names[j]
             hint = f"if it holds ids, pass index={name!r}; otherwise leave the column out."
             refuse_ids(name, members, hint=hint)
+        own_names = [table.names[j] for j in kept]
+        warn_of_marks(own_names, categories, lambda i, code: np.count_nonzero(codes[i] == code))
         if table.ids is not None and len(kept) > 1 and np.sum([c >= 0 for c in codes], axis=0).max() == 1:
             first, second = (plain(table.ids[np.argmax(column >= 0)]) for column in codes[:2])
             warn(
@@ -409,7 +412,7 @@ class Partitions:
         return cls(
             codes=_frozen(stacked),
             categories=tuple(map(_frozen, categories)),
-            names=tuple(table.names[j] for j in kept),
+            names=tuple(own_names),
             index=None if table.ids is None else _frozen(table.ids.copy()),
             columns=tuple(kept),
             n_columns=len(table.columns),

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
 from consilience._errors import InputError, InputTypeError
-from consilience._values import id_array, is_annotated, is_missing
+from consilience._values import counted, id_array, is_annotated, is_missing
 
 __all__ = ["Views", "check_views"]
 
@@ -532,6 +532,7 @@ def _common_length(tables: list[_Table]) -> int:
                 "add a row of NaN for every instance that a view lacks, or give frames with an index (or "
                 "with a column of ids, named by on=)"
             ),
+            command="name the column of ids with --id, or add an empty row where a view lacks an instance",
         )
     return int(lengths[0])
 
@@ -547,6 +548,7 @@ def _check_ids(table: _Table) -> None:
             raise InputError(
                 f"view {table.name!r} has the id {row_id!r} twice, in rows {seen[row_id]} and {row}.",
                 hint="keep one row per instance, or drop the ids and match rows by position",
+                command="keep one row per instance, or name another column with --id",
             )
         seen[row_id] = row
 
@@ -584,9 +586,13 @@ def _present_rows(table: _Table, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]
     if partly.any():
         row, column = _first_flag(table, flags, partly)
         raise InputError(
-            f"view {table.name!r} has NaN in {row}, column {column!r}, but values in other columns of that "
-            f"row ({partly.sum()} such rows in the view).",
+            f"view {table.name!r} has no value (NaN) in {row}, column {column!r}, but values in other "
+            f"columns of that row ({counted(int(partly.sum()), 'such row')} in the view).",
             hint="impute it, or drop that row from the view by filling it with NaN or by mask=",
+            command=(
+                "fill in the empty cell, leave the column out by --columns, or empty all cells of that row "
+                "(with --id, remove the row), which says that the view lacks this instance"
+            ),
         )
     infinite = _flags(table, np.isinf)
     if (wanted & (_count_by_row(infinite) > 0)).any():
@@ -594,6 +600,7 @@ def _present_rows(table: _Table, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]
         raise InputError(
             f"view {table.name!r} has inf in {row}, column {column!r}.",
             hint="replace it by a finite value, or drop that row from the view by mask=",
+            command="replace it by a finite number, or empty all cells of that row",
         )
     return wanted & (n_missing == 0)
 
@@ -678,6 +685,7 @@ def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Has
         raise InputError(
             f"view {tables[empty[0]].name!r} has no instance at all.",
             hint="leave this view out, or check its NaN and its column of mask=",
+            command="leave this view out, or check its empty cells",
         )
     unseen = np.flatnonzero(~observed.any(axis=1))
     if unseen.size:
@@ -719,10 +727,12 @@ def _complex(name: str) -> NoReturn:
 def _not_numbers(
     name: str, column: object, problem: str, kind: type[Exception] = ValueError, *, by_id: bool = False
 ) -> NoReturn:
-    ids = f", or pass on={column!r} if it holds the ids of the instances" if by_id else ""
-    raise kind(
-        f"view {name!r}, column {column!r} {problem}; a view needs numbers. Hint: encode the column as "
-        f"numbers or leave it out{ids}"
+    hint = "encode the column as numbers or leave it out"
+    error = InputTypeError if issubclass(kind, TypeError) else InputError
+    raise error(
+        f"view {name!r}, column {column!r} {problem}; a view needs numbers.",
+        hint + (f", or pass on={column!r} if it holds the ids of the instances" if by_id else ""),
+        f"{hint} by --columns" + (f", or say --id {column!r} if it holds the ids" if by_id else ""),
     )
 
 

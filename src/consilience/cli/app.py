@@ -96,7 +96,7 @@ Columns = Annotated[
 Long = Annotated[
     str | None,
     typer.Option(
-        help="A row per opinion instead: the columns of instance, source and label, separated by commas.",
+        help="For a table with a row per opinion: its columns of instance, source and label.",
         metavar="INSTANCE,SOURCE,LABEL",
         rich_help_panel=READING,
     ),
@@ -105,7 +105,8 @@ MissingText = Annotated[
     list[str] | None,
     typer.Option(
         "--missing",
-        help="Text that says missing in CSV, repeatable; default: empty, NA, NaN, null, None.",
+        help="Text that marks a missing entry; repeatable. It replaces the marks of CSV and Excel: empty, "
+        "NA, N/A, NaN, null, None.",
         metavar="TEXT",
         rich_help_panel=READING,
     ),
@@ -113,7 +114,7 @@ MissingText = Annotated[
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        help="What separates the cells of CSV files; found by itself.",
+        help="Character between the cells of CSV files; detected if left out.",
         metavar="CHARACTER",
         rich_help_panel=READING,
     ),
@@ -121,7 +122,7 @@ Delimiter = Annotated[
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="Encoding of CSV files, as in latin-1; found by itself.",
+        help="Encoding of CSV files, such as latin-1; detected if left out.",
         metavar="NAME",
         rich_help_panel=READING,
     ),
@@ -135,7 +136,8 @@ Noise = Annotated[
 Unseen = Annotated[
     Unobserved,
     typer.Option(
-        help="Instances that nobody saw: refuse, label -1, or the largest cluster.",
+        help="Instances that no base clustering saw: refuse them, label them -1, or put them in the largest "
+        "cluster.",
         metavar="error|noise|largest",
         rich_help_panel=READING,
     ),
@@ -148,7 +150,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Table of labels and confidence; kind by suffix; - is standard output.",
+        help="Table of labels and confidence to write, its kind by suffix; - is standard output.",
         metavar="FILE",
         rich_help_panel=WRITING,
     ),
@@ -164,7 +166,7 @@ Imputed = Annotated[
 Report = Annotated[
     str | None,
     typer.Option(
-        help="Also write a page, one HTML file; - is standard output.",
+        help="Also write a report, one HTML file; - is standard output.",
         metavar="FILE",
         rich_help_panel=WRITING,
     ),
@@ -180,11 +182,12 @@ Save = Annotated[
 Like = Annotated[
     str | None,
     typer.Option(
-        help="An earlier result whose numbers clusters keep: what --save wrote, or a table.", metavar="FILE"
+        help="Earlier result whose cluster numbers are kept: a file that --save wrote, or a table.",
+        metavar="FILE",
     ),
 ]
 Title = Annotated[
-    str | None, typer.Option(help="Heading of the page.", metavar="TEXT", rich_help_panel=WRITING)
+    str | None, typer.Option(help="Heading of the report.", metavar="TEXT", rich_help_panel=WRITING)
 ]
 NameAfter = Annotated[
     str | None, typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN")
@@ -197,7 +200,7 @@ ProfileFile = Annotated[
     str | None,
     typer.Option(
         "--profile",
-        help="A table of other facts about the instances, joined by --id: what distinguishes the clusters.",
+        help="Table of other facts about the instances, joined by --id: what tells the clusters apart.",
         metavar="FILE",
     ),
 ]
@@ -205,7 +208,12 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="Write the result as JSON to standard output.", rich_help_panel=WRITING),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed, one answer.", metavar="NUMBER")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, max=2**32 - 1, help="Random seed: the same seed gives the same answer.", metavar="NUMBER"
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Parameters = Annotated[
     list[str] | None,
@@ -260,7 +268,7 @@ def fuse(
     engine: Annotated[
         Engine,
         typer.Option(
-            help="memory; or, beyond memory, blocks (this process) or dask (processes); auto goes by size.",
+            help="memory; or for larger tables blocks (one process) or dask (several); auto chooses by size.",
             metavar="auto|memory|blocks|dask",
             rich_help_panel=ENGINES,
         ),
@@ -276,7 +284,7 @@ def fuse(
     checkpoint: Annotated[
         str | None,
         typer.Option(
-            help="Folder from which an interrupted run of blocks or dask goes on.",
+            help="Folder from which an interrupted run with blocks or dask is resumed.",
             metavar="FOLDER",
             rich_help_panel=ENGINES,
         ),
@@ -444,9 +452,10 @@ def cluster(
 ) -> None:
     """Cluster tables of features about the same instances, each of which may lack some of them.
 
-    Every view is embedded on the rows it has, absent rows are filled in through other views, and all is
-    clustered once. Or (labels) every view is clustered several times and the labels are merged; or another
-    method clusters all views at once. What was read and used of each view is told on standard error.
+    By default, every view is embedded on the rows it has, absent rows are filled in through other views, and
+    everything is clustered once. With --method labels, every view is clustered several times and the labels
+    are merged. Any other method clusters all views in its own way. How each view was read and used is
+    reported on standard error.
 
     Example: `consilience cluster blood.csv notes.parquet --id patient -k 5 --kind notes=counts -o groups.csv`
     """
@@ -511,13 +520,15 @@ def predict(
     missing: MissingText = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse labels that were not fitted.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse labels that the saved result does not know.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Place new instances in the clusters of a saved result.
 
-    Writes a table of label, confidence and alternative. An instance of which nothing is known gets the label
-    -1. A label that was not there when the result was made counts as missing.
+    Writes a table with the label, the confidence and the next best cluster of each. An instance about which
+    nothing is known gets the label -1. A label that the saved result does not know counts as missing.
 
     Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
     """
@@ -682,7 +693,7 @@ def simulate(
         typer.Option(
             "--output",
             "-o",
-            help="The table that is left; kind by suffix.",
+            help="Table to write, its kind by suffix.",
             metavar="FILE",
             rich_help_panel=WRITING,
         ),

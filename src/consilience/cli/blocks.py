@@ -22,7 +22,18 @@ from consilience.cli import files
 from consilience.cli.errors import UsageError
 from consilience.cli.files import STDIO, Source, is_parquet, is_text
 from consilience.cli.ids import keys_of, require_distinct_keys
-from consilience.cli.labels import Beside, Coder, LabelRows, as_arrow, checked, coded_pieces, merged
+from consilience.cli.labels import (
+    Beside,
+    Coder,
+    LabelRows,
+    as_arrow,
+    checked,
+    coded_pieces,
+    hint_of_opinions,
+    merged,
+    refuse_opinions,
+    say_marks,
+)
 from consilience.cli.memory import why_not
 from consilience.cli.results import Told
 from consilience.core.grouping import DistinctRows, distinct_rows
@@ -80,7 +91,7 @@ def fuse_to_folder(
 @contextmanager
 def _as_parquet(path: str, source: Source, place: Path) -> Iterator[str]:
     """The path of a Parquet file or folder, or of a copy that goes when the block ends."""
-    if is_parquet(path):
+    if is_parquet(path) and not source.marks:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix=".consilience-", dir=place) as folder:
@@ -114,11 +125,13 @@ class InPieces:
                 self._refuse_too_many(large)
             self.n_instances += len(piece.codes)
             self._told("reading", self.n_instances, self.n_instances)
-        require_distinct_keys(self._path, keys, self._ids_again)
+        hint = hint_of_opinions(self.id_name, list(self._coder.known))
+        require_distinct_keys(self._path, keys, self._ids_again, hint=hint)
         found = merged(parts, self._coder.sizes, number=False)
         self._refuse_too_many(len(found.codes))
         labels = self._coder.labels(text=is_text(self._path))
         rows = LabelRows(list(self._coder.known), labels, found.codes, found.counts, None)
+        refuse_opinions(self._path, self._source, rows)
         try:
             table, number = checked(rows, id_column=self.id_name)
         except InputError as error:  # names the row of a label, which is forgotten here, by its place
@@ -135,6 +148,7 @@ class InPieces:
                 hint="remove these instances, or choose what to do with them by --unobserved noise or "
                 "--unobserved largest.",
             )
+        say_marks(table)
         self._index, self._number = RowIndex.of(found.codes, self._coder.sizes), number
         return table
 

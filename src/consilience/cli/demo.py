@@ -58,11 +58,12 @@ def run_demo(folder: Path, outputs: Outputs, told: Told) -> str:
     return (
         f"{_table([*names, 'consensus'], scores, len(digits.y))}\n\n"
         f"{_outcome(scores)}\n"
-        "Accuracy gives every digit one cluster, which is hard on a branch that has more than ten;\n"
-        f"k-means with ten clusters that sees all digits has {whole:.3f}.\n\n"
+        "Accuracy allows one cluster per digit, which is hard on a branch that has more than ten;\n"
+        f"k-means with ten clusters on all the digits reaches {whole:.3f}.\n\n"
         f"Mean confidence: {fusion.confidence.mean():.3f}, accuracy: {scores[-1].accuracy:.3f}.\n"
         f"{fill(fusion.diagnostics.reading, 96)}\n"
-        f"Accuracy on the half it is surest of: {score(digits.y[sure], fusion.labels[sure]).accuracy:.3f}, "
+        "Accuracy on the half with the highest confidence: "
+        f"{score(digits.y[sure], fusion.labels[sure]).accuracy:.3f}, "
         f"on the other half: {score(digits.y[~sure], fusion.labels[~sure]).accuracy:.3f}.\n"
         f"Merged in {seconds:.1f} s by {fusion.method}: {fusion.reason[0].lower()}{fusion.reason[1:]}\n\n"
         f"Wrote branches.csv, consensus.csv, imputed.csv, summary.txt and the page to {folder}/"
@@ -96,8 +97,8 @@ def _outcome(scores: list[Score]) -> str:
     accuracy = sum(consensus.accuracy > branch.accuracy for branch in branches)
     nmi = sum(consensus.nmi > branch.nmi for branch in branches)
     return (
-        f"The consensus is above {accuracy} of {len(branches)} branches in accuracy and above {nmi} in NMI, "
-        "and it has all the digits."
+        f"The consensus beats {accuracy} of {len(branches)} branches in accuracy and {nmi} in NMI, and it "
+        "covers all the digits."
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ import pyarrow.parquet as pa_parquet
 
 from consilience._errors import InputError
 from consilience._files import Outputs, is_special
+from consilience._label_tables import is_mark
 from consilience._values import did_you_mean
 from consilience._warnings import warn
 from consilience.cli import excel
@@ -62,6 +65,11 @@ class Source:
     def nulls(self) -> list[str]:
         """Cells that say nothing; where an empty one does, one of blanks does too."""
         return [*self.missing, *(_BLANKS if "" in self.missing else ())]
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Text that says missing in files that know missing values themselves: only what was asked for."""
+        return () if self.missing == MISSING_TEXTS else self.missing
 
     def of(self, path: str) -> Source:
         """How to read one of them."""
@@ -136,12 +144,19 @@ def renamed(table: pa.Table, own: str, name: str) -> pa.Table:
 def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
     for column in table.schema:
         if column.name != id_column and pa.types.is_string(column.type):
-            hint = (
-                "choose tables of numbers only"
-                if id_column
-                else f"if it holds the ids, say --id {column.name}"
+            texts = table.column(column.name).unique().drop_null().to_pylist()
+            first = next((text for text in texts if not re.match(_NUMBER, text)), texts[0])
+            hint = "encode it as numbers, or choose the columns with --columns"
+            if is_mark(first):
+                hint = (
+                    f"if that says missing, say --missing {shlex.quote(first)} --missing ''; otherwise {hint}"
+                )
+            elif id_column is None:
+                hint = f"if it holds the ids, say --id {shlex.quote(column.name)}; otherwise {hint}"
+            raise UsageError(
+                f"column {column.name!r} of {path} holds text such as {first!r}, not numbers.",
+                hint=f"{hint}.",
             )
-            raise UsageError(f"column {column.name!r} of {path} holds text, not numbers.", hint=f"{hint}.")
     name = table.schema.names[0]
     values = table.column(0)
     if id_column is None and pa.types.is_integer(values.type) and len(values.unique()) == len(values) > 1:
@@ -221,7 +236,25 @@ def _batches(how: _How, kind: str) -> Iterator[pa.RecordBatch]:
             if name != how.source.id_column and pa.types.is_string(data.schema.field(name).type)
         ]
         data = pa_dataset.dataset(path, format=pa_dataset.ParquetFileFormat(dictionary_columns=set(texts)))
-    yield from data.to_batches(columns=wanted, batch_readahead=2, fragment_readahead=1)
+    for batch in data.to_batches(columns=wanted, batch_readahead=2, fragment_readahead=1):
+        yield _without(batch, how.source.marks) if how.source.marks else batch
+
+
+def _without(batch: pa.RecordBatch, marks: Sequence[str]) -> pa.RecordBatch:
+    """A piece in which text that says missing is missing."""
+    columns = []
+    for values in batch.columns:
+        coded = pa.types.is_dictionary(values.type)
+        texts = values.dictionary if coded else values
+        if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+            blank = pc.is_in(texts, value_set=pa.array(marks, texts.type))
+            if coded:
+                places = pc.if_else(blank.take(values.indices), None, values.indices)
+                values = pa.DictionaryArray.from_arrays(places, texts)
+            else:
+                values = pc.if_else(blank, None, texts)
+        columns.append(values)
+    return pa.record_batch(columns, names=batch.schema.names)
 
 
 def _refuse_nested(path: str, schema: pa.Schema) -> None:

@@ -14,6 +14,8 @@ from consilience.core.compiled import compiled
 
 _FEW = 1_000_000  # ids that Arrow counts, without the compiler that larger numbers of them are worth
 _ROWS = 1_000_000  # that are turned into NumPy's text at a time
+_SHOWN = 3  # rows in a sentence
+ONE_ROW = "a row per instance; give another id column, or remove the repetitions."
 
 
 @compiled(reads=2, interpret=False)
@@ -52,16 +54,16 @@ def require_all(path: str, ids: pa.Array, first_row: int) -> None:
         raise InputError(f"row {row} of {path} has no id.", hint="give every row an id of its own.")
 
 
-def require_distinct(path: str, ids: Sequence[pa.Array]) -> None:
+def require_distinct(path: str, ids: Sequence[pa.Array], *, hint: str = ONE_ROW) -> None:
     """Refuse an id that occurs twice."""
     if sum(map(len, ids)) > _FEW:
-        require_distinct_keys(path, [keys_of(part) for part in ids], lambda: ids)
+        require_distinct_keys(path, [keys_of(part) for part in ids], lambda: ids, hint=hint)
     elif ids:
-        _refuse_repeated(path, ids)
+        _refuse_repeated(path, ids, lambda: ids, hint)
 
 
 def require_distinct_keys(
-    path: str, keys: Sequence[np.ndarray], ids: Callable[[], Iterable[pa.Array]]
+    path: str, keys: Sequence[np.ndarray], ids: Callable[[], Iterable[pa.Array]], *, hint: str = ONE_ROW
 ) -> None:
     """The same by the keys of ids, see `keys_of`; `ids` gives the ids again, if keys repeat."""
     ordered = np.concatenate(keys) if keys else np.empty(0, dtype=np.uint64)
@@ -74,22 +76,24 @@ def require_distinct_keys(
             # By sorting: NumPy 2.0 fails at a table of numbers from 2^63 on.
             return part.filter(pa.array(np.isin(keys_of(part), twice, kind="sort")))
 
-        _refuse_repeated(path, [suspects(part) for part in ids()])
+        _refuse_repeated(path, [suspects(part) for part in ids()], ids, hint)
 
 
-def _refuse_repeated(path: str, ids: Sequence[pa.Array]) -> None:
-    found = pa.chunked_array(ids).value_counts()
-    counts = np.asarray(found.field("counts"))
-    if len(counts) and counts.max() > 1:
-        first = found.field("values")[int(np.argmax(counts > 1))].as_py()
-        raise repeated(path, first, int(counts.max()))
+def _refuse_repeated(
+    path: str, some: Sequence[pa.Array], ids: Callable[[], Iterable[pa.Array]], hint: str
+) -> None:
+    found = pa.chunked_array(some).value_counts()
+    repeats = np.asarray(found.field("counts")) > 1
+    if repeats.any():
+        values, first = found.field("values"), int(np.argmax(repeats))
+        same = [np.asarray(pc.equal(as_text(part), as_text(values)[first])) for part in ids()]
+        raise _repeated(path, values[first].as_py(), np.flatnonzero(np.concatenate(same)), hint)
 
 
-def repeated(path: str, which: Any, times: int) -> InputError:
-    return InputError(
-        f"the id {which!r} occurs {times} times in {path}.",
-        hint="a row per instance; give another id column, or remove the repetitions.",
-    )
+def _repeated(path: str, which: Any, rows: np.ndarray, hint: str) -> InputError:
+    told = ", ".join(map(str, rows[:_SHOWN])) + ", ..." * (len(rows) > _SHOWN)
+    told = told if len(rows) > 2 else told.replace(", ", " and ")
+    return InputError(f"the id {which!r} occurs {len(rows)} times in {path} (rows {told}).", hint=hint)
 
 
 def join_ids(paths: Sequence[str], parts: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[np.ndarray]]:
@@ -103,7 +107,8 @@ def join_ids(paths: Sequence[str], parts: Sequence[pa.ChunkedArray]) -> tuple[pa
     for path, place in zip(paths, split, strict=True):
         counts = np.bincount(place)
         if len(place) and counts.max() > 1:
-            raise repeated(path, coded.dictionary[int(np.argmax(counts > 1))].as_py(), int(counts.max()))
+            first = int(np.argmax(counts > 1))
+            raise _repeated(path, coded.dictionary[first].as_py(), np.flatnonzero(place == first), ONE_ROW)
     return coded.dictionary, split
 
 

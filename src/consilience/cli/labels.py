@@ -8,6 +8,7 @@ one row with a count. What is left of an instance is its id and the number of it
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consilience._errors import InputError, InputTypeError
-from consilience._label_tables import encode_coded, in_every_row
+from consilience._label_shapes import spread
+from consilience._label_tables import encode_coded, in_every_row, warn_of_marks
 from consilience._values import object_array
 from consilience.cli import files
 from consilience.cli import ids as _ids
@@ -64,9 +66,14 @@ class Coder:
         for name, values in columns.items():
             coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
             known = self.known.setdefault(name, {})
-            number = [known.setdefault(label, len(known)) for label in coded.dictionary.to_pylist()]
+            labels = coded.dictionary.to_pylist()
+            place = coded.indices.fill_null(len(labels)).to_numpy(zero_copy_only=False)
+            used = np.bincount(place, minlength=len(labels)).tolist()  # a category may have no row
+            number = [
+                known.setdefault(label, len(known)) if n else MISSING
+                for label, n in zip(labels, used, strict=False)
+            ]
             kind = np.min_scalar_type(-max(len(known), 1))
-            place = coded.indices.fill_null(len(number)).to_numpy(zero_copy_only=False)
             found.append(np.array([*number, MISSING], dtype=kind)[place])
         out = np.empty((len(found[0]), len(found)), dtype=np.result_type(*found), order="F")
         for j, column in enumerate(found):
@@ -271,6 +278,7 @@ class InMemory(NamedTuple):
             whole = self.partitions(unobserved=unobserved)  # which says so, or refuses it
             rows = self.rows._replace(number=whole.inverse.astype(np.int32))
             return whole.distinct, self._replace(rows=rows)
+        say_marks(table)
         rows = self.rows._replace(number=number.astype(np.int32)[self._number])
         return table, self._replace(rows=rows)
 
@@ -289,6 +297,12 @@ def _is_strange(table: Partitions, with_ids: bool, unobserved: str) -> bool:
         or (unobserved == "error" and not table.seen.all())
         or (with_ids and table.n_partitions > 1 and int((table.codes >= 0).sum(axis=1).max()) == 1)
     )
+
+
+def say_marks(table: Partitions) -> None:
+    """Warn of labels that rather say missing, as `Partitions.of` does."""
+    counts, codes = table.counts, table.codes
+    warn_of_marks(table.names, table.categories, lambda j, code: counts[codes[:, j] == code].sum())
 
 
 def read_labels(paths: Sequence[str], source: Source) -> InMemory:
@@ -327,12 +341,14 @@ def _read_file(path: str, source: Source) -> InMemory:
         parts.append(_distinct(piece.codes, coder.sizes))
         if piece.ids is not None:
             own.append(piece.ids)
-    _ids.require_distinct(path, own)
+    id_column = source.of(path).id_column
+    _ids.require_distinct(path, own, hint=hint_of_opinions(id_column, list(coder.known)))
     found = merged(parts, coder.sizes, number=True)
     pa.default_memory_pool().release_unused()  # what merging needs now
     labels = coder.labels(text=is_text(path))
     rows = LabelRows(list(coder.known), labels, found.codes, found.counts, found.inverse)
-    return InMemory(rows, pa.chunked_array(own) if own else None, source.of(path).id_column)
+    refuse_opinions(path, source, rows)
+    return InMemory(rows, pa.chunked_array(own) if own else None, id_column)
 
 
 def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[str]:
@@ -346,6 +362,34 @@ def _distinct_names(paths: Sequence[str], columns: list[list[str]]) -> list[str]
 
 
 # --- a row per opinion --------------------------------------------------------------------------------------
+
+
+def _say_long(names: Sequence[str]) -> str:
+    return f"--long {shlex.quote(','.join(names))} (instance, source, label)"
+
+
+def hint_of_opinions(id_column: str | None, columns: Sequence[str]) -> str:
+    """What to do where ids repeat: an id and two columns may be an instance, a source and a label."""
+    if id_column is None or len(columns) != 2:
+        return f"{_ids.ONE_ROW[:-1]}; a row per opinion is read by --long."
+    return f"a row per instance; if this is a row per opinion, say {_say_long([id_column, *columns])}."
+
+
+def refuse_opinions(path: str, source: Source, rows: LabelRows) -> None:
+    """Refuse three columns that nobody chose in which the first two, the second of them names, occur once
+    together and repeat by themselves: hardly any two clusterings are that far from each other."""
+    own = source.of(path)
+    if own.id_column is not None or own.columns or len(rows.names) != 3 or len(rows.codes) < _NAMES:
+        return
+    if isinstance(rows.labels[1][0] if rows.labels[1] else None, str) and (rows.counts == 1).all():
+        first, second = rows.codes[:, 0].astype(np.int64), rows.codes[:, 1].astype(np.int64)
+        pairs = np.unique(first * len(rows.labels[1]) + second)
+        if min(first.min(), second.min()) >= 0 and len(pairs) == len(first) > max(rows.sizes[:2]):
+            raise UsageError(
+                f"{path} looks like a row per opinion: {rows.names[0]!r} and {rows.names[1]!r} repeat, but "
+                "never together.",
+                hint=f"{_say_long(rows.names)}; if they are base clusterings, name them with --columns.",
+            )
 
 
 def _read_long(paths: Sequence[str], source: Source) -> InMemory:
@@ -369,10 +413,8 @@ def _read_long(paths: Sequence[str], source: Source) -> InMemory:
     labels, what = _numbered(found[label])
     names = [str(name) for name in bases.to_pylist()]
     known = labels.to_pylist()
-    said = what >= 0
-    _refuse_two_opinions(who[said], which[said], what[said], ids, names, known)
-    codes = np.full((len(ids), len(names)), MISSING, dtype=np.int32, order="F")
-    codes[who[said], which[said]] = what[said]
+    alone = len(paths) == 1
+    codes = spread(who, which, what, len(ids), names, known, lambda p: ids[p].as_py(), say_rows=alone)
     of_base = []
     for j in range(len(names)):
         used, place = np.unique(codes[:, j], return_inverse=True)
@@ -397,21 +439,4 @@ def _refuse_gap(path: str, name: str, values: pa.Array, first_row: int, *, allow
         raise InputError(
             f"row {row} of {path} has no {name!r}.",
             hint="only labels may be missing; check the order: --long instance,source,label.",
-        )
-
-
-def _refuse_two_opinions(
-    who: np.ndarray, which: np.ndarray, what: np.ndarray, ids: pa.Array, names: list[str], known: list[Any]
-) -> None:
-    """An instance has one label by a source, however often it is said."""
-    order = np.lexsort((which, who))
-    who, which, what = who[order], which[order], what[order]
-    clash = (who[1:] == who[:-1]) & (which[1:] == which[:-1]) & (what[1:] != what[:-1])
-    if clash.any():
-        at = int(np.argmax(clash))
-        more = int(clash.sum()) - 1
-        raise InputError(
-            f"{names[which[at]]!r} says both {known[what[at]]!r} and {known[what[at + 1]]!r} of "
-            f"{ids[int(who[at])].as_py()!r}" + (f", and there are {more} more such pairs." if more else "."),
-            hint="an instance has one label by each source; remove the others.",
         )

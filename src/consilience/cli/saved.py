@@ -17,6 +17,7 @@ from consilience._errors import InputError
 from consilience._label_tables import plain
 from consilience._values import did_you_mean
 from consilience.cli import files
+from consilience.cli import ids as _ids
 from consilience.cli.errors import UsageError
 from consilience.cli.files import Source
 from consilience.cli.labels import encode, read_labels
@@ -99,6 +100,8 @@ def place_labels(
     strangers: Counter[tuple[str, Any]] = Counter()
     n_rows = 0
     for columns, of_rows, n in parts:
+        if of_rows is not None:
+            _ids.require_all(paths[0], of_rows, n_rows)
         name_of = name_of or _known_names(fusion.partitions, paths, list(columns))
         codes = np.full((n, fusion.partitions.n_partitions), -1, dtype=fusion.partitions.codes.dtype)
         for name, column in columns.items():
@@ -111,6 +114,8 @@ def place_labels(
         ids.append(of_rows if of_rows is not None else np.arange(n_rows, n_rows + n))
         n_rows += n
         told("placing", n_rows, n_rows)
+    if id_name:
+        _ids.require_distinct(paths[0], ids)
     placed = Placed(*(np.concatenate(values) for values in zip(*found, strict=True)))
     told_apart = pa.chunked_array(ids) if id_name else np.concatenate(ids)
     return Newcomers(
@@ -166,7 +171,8 @@ def _known_names(fitted: Partitions, paths: Sequence[str], names: list[str]) -> 
             hint = did_you_mean(name, fitted.column_names)
             raise UsageError(
                 f"no base clustering was called {name!r}.",
-                hint=f"{hint} Choose with --columns, and name the ids with --id.",
+                hint=f"{hint} Choose with --columns, and name the ids with --id; a row per opinion is read "
+                "by --long.",
             )
         out[name] = known[0]
     return out

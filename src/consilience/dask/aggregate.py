@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience._errors import InputError
-from consilience._label_tables import MISSING, encode_column, plain, refuse_ids
+from consilience._label_tables import MISSING, encode_column, plain, refuse_ids, warn_of_marks
 from consilience._warnings import warn
 from consilience.core.canonical import member_colours, number, stack_codes
 from consilience.core.grouping import DistinctRows, distinct_rows, group
@@ -171,6 +171,8 @@ def finish(summary: Summary, unobserved: str) -> Table:
     for i in kept:
         refuse_ids(summary.names[i], summary.members[i], hint=_IDS)
     categories = [summary.categories[i] for i in kept]
+    own_names = [summary.names[i] for i in kept]
+    warn_of_marks(own_names, categories, lambda i, code: summary.members[kept[i]][code])
     codes = np.empty((0, len(kept)), dtype=code_type(categories))
     if summary.codes is not None:
         codes = np.ascontiguousarray(summary.codes[:, kept])

@@ -128,10 +128,10 @@ def confidence(
     Notes
     -----
     It is a chance under the clusters that were found, and if bases err independently: .9 is then right nine
-    times in ten. Where they repeat each other it ranks instances and is no chance of being right. That two
-    classes were merged into one cluster, base labels may not show, and mistakes that all bases share they
-    cannot. Where two bases are all there is, it is about one half wherever they contradict each other; with
-    one base nothing can be checked. The documentation has the tables.
+    times in ten. Where they repeat each other it ranks instances and is not the chance of being right. Base
+    labels may not show that two classes were merged into one cluster, and they cannot show mistakes that all
+    bases share. Where two bases are all there is, it is about one half wherever they contradict each other;
+    with one base nothing can be checked. The documentation has the tables.
 
     Examples
     --------

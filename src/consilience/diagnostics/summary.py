@@ -71,7 +71,7 @@ class Diagnostics(Tabulated):
         """Whether the base clusterings agree so much that they count like fewer than two.
 
         They are then all good, or they repeat each other, which labels cannot tell apart: confidence ranks
-        instances and is no chance of being right.
+        instances and is not the chance of being right.
         """
         return not self.of_views and self.bases.effective_number < _FEW_OPINIONS
 
@@ -86,15 +86,16 @@ class Diagnostics(Tabulated):
         speaking = int((~self.bases.silent).sum())
         if speaking < 2:
             return (
-                "Only one base clustering says anything: nothing can be checked, and confidence is no chance "
-                "of being right."
+                "Only one base clustering says anything: nothing can be checked, and confidence is not "
+                "the chance of being right."
             )
         if not self.ranks_only:
             return (
                 "A confidence of .9 is right nine times in ten if the base clusterings err independently; if "
                 "they do not, it ranks instances."
             )
-        ranks = "ranks instances and is no chance of being right, unless you know that they err independently"
+        ranks = "ranks instances and is not the chance of being right"
+        ranks += ", unless you know that they err independently"
         if speaking == 2:
             return (
                 "Where the two base clusterings contradict each other confidence is about one half; "

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from consilience.core.graphs import Neighbours
+from consilience.multiview.pse import canonical_order
 from consilience.views import Views
 
 _N_NEIGHBOURS = 10
@@ -25,7 +26,7 @@ class _Scaled(NamedTuple):
 
 
 class _View(NamedTuple):
-    rows: np.ndarray  # the instances that the view has
+    rows: np.ndarray  # the instances that the view has, as `by_scaling` has them
     by_scaling: list[_Scaled]  # one or two
 
 
@@ -41,13 +42,24 @@ class ViewNeighbours:
         return self
 
     @cached_property
+    def order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Instances and views in an order that follows from their values: what is drawn is drawn in it."""
+        return canonical_order(self._table_.arrays, self._table_.observed)
+
+    def rows(self, v: int) -> np.ndarray:
+        """The instances that a view has, in that order."""
+        instances, _ = self.order
+        return instances[self._table_.observed[instances, v]]
+
+    @cached_property
     def _found(self) -> dict[int, _View]:
         return {}
 
     def in_view(self, v: int) -> _View:
         """The neighbours in one view."""
         if v not in self._found:
-            rows, features = self._table_.rows(v)
+            rows = self.rows(v)
+            features = self._table_.arrays[v][rows]
             by_scaling = [
                 _Scaled(scaling, Neighbours(scaling.fit_transform(features), _N_NEIGHBOURS, 0))
                 for scaling in scalings_of(features)

@@ -146,7 +146,7 @@ def fuse_views(
     with watched(progress) as told:
         count = None
         if n_clusters == "auto":
-            first = _cluster_views(table, _RANGE, clusterer, m, n_jobs, rng, verbose, told)
+            first = _cluster_views(table, _RANGE, neighbours, clusterer, m, n_jobs, rng, verbose, told)
             count = count_clusters(first, rng)
         k = count.n_clusters if count is not None else int(n_clusters)
         ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
@@ -156,17 +156,17 @@ def fuse_views(
             partitions = _cluster_embeddings(model, table, ks, m, rng, verbose, told)
             partitions = replace(partitions, backend=backend, index_name=index_name)
             return Fusion(model.labels_, partitions, "PSE", _REASON, model, (), count)
-        partitions = _cluster_views(table, ks, clusterer, m, n_jobs, rng, verbose, told)
+        partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
         partitions = replace(partitions, backend=backend, index_name=index_name)
         if direct is not None:
             model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
-            labels = numbered_by_size(model.labels_)
+            labels = numbered_by_size(_numbered_by_place(model.labels_, neighbours.order[0]))
             return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
         # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
         found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, told)
         labels, reason = found.labels, found.reason
         if by_graph:
-            labels = numbered_by_size(neighbours.vote(labels))
+            labels = numbered_by_size(_numbered_by_place(neighbours.vote(labels), neighbours.order[0]))
             reason += " Then each instance joined its nearest neighbours."
         return Fusion(
             labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours
@@ -243,6 +243,7 @@ def _require_linked(views: Views) -> None:
 def _cluster_views(
     views: Views,
     n_clusters: tuple[int, int],
+    neighbours: ViewNeighbours,
     clusterer: Any,
     n_partitions: int,
     n_jobs: int | None,
@@ -250,14 +251,17 @@ def _cluster_views(
     verbose: int,
     progress: Progress | None,
 ) -> Partitions:
-    """Base clusterings of every view; an instance that a view lacks has no labels there."""
-    columns = []
-    for v, name in enumerate(views.names):
-        rows, X = views.rows(v)
+    """Base clusterings of every view; an instance that a view lacks has no labels there.
+
+    All is drawn in an order of rows and views that follows from their values.
+    """
+    columns: dict[int, np.ndarray] = {}
+    for v in neighbours.order[1].tolist():
+        rows = neighbours.rows(v)
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
         seed = int(rng.randint(2**31))
-        if isinstance(clusterer, ViewNeighbours):
-            by_scaling = clusterer.in_view(v).by_scaling
+        if clusterer is neighbours:
+            by_scaling = neighbours.in_view(v).by_scaling
             parts = [
                 graph_partitions(scaled.neighbours.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
                 for scaled, m in zip(by_scaling, _split(n_partitions, len(by_scaling)), strict=True)
@@ -265,15 +269,28 @@ def _cluster_views(
             ]
             found = np.column_stack(parts)
         else:
+            if not isinstance(
+                clusterer, str
+            ):  # it gets the table as it is, whose columns may be the instances
+                rows = np.sort(rows)
+            X = views.arrays[v][rows]
             X = scalings_of(X)[0].fit_transform(X) if isinstance(clusterer, str) else X
             found = base_partitions(
                 X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
             )
         codes = np.full((views.n_instances, found.shape[1]), MISSING, dtype=np.int32)
         codes[rows] = found
-        columns.append(codes)
-        _tell(name, len(rows), v, views.n_views, verbose, progress)
-    return _base_table(views, columns)
+        _tell(views.names[v], len(rows), len(columns), views.n_views, verbose, progress)
+        columns[v] = codes
+    return _base_table(views, [columns[v] for v in range(views.n_views)])
+
+
+def _numbered_by_place(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The same clusters, numbered as they come up in an order of the instances: those of one size keep it."""
+    _, first, code = np.unique(labels[order], return_index=True, return_inverse=True)
+    out = np.empty(len(labels), dtype=np.int64)
+    out[order] = np.argsort(np.argsort(first))[code]
+    return out
 
 
 def _base_table(views: Views, columns: list[np.ndarray]) -> Partitions:
