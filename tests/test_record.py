@@ -13,7 +13,7 @@ from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
 from benchmarks.record.markdown import filled
 from benchmarks.record.page import render, write
 from benchmarks.record.rules import taken
-from benchmarks.record.runner import read, run
+from benchmarks.record.runner import read, run, small
 from benchmarks.record.scale import Case, Scaled
 from benchmarks.record.statistics import against, critical_difference, holm, ranks
 from benchmarks.record.summary import _scale, by_data, means, sections
@@ -82,6 +82,15 @@ def test_tables_side_by_side_and_named_methods_give_the_same_fits(tmp_path):
     one, two = (read(tmp_path / name)[["cell", "nmi_max"]].reset_index(drop=True) for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two)
     assert n_named == len(design.AS_PUBLISHED)
+
+
+def test_fits_in_one_file_are_where_a_run_goes_on(tmp_path):
+    run(tmp_path / "first", draws=1, only=("published",), fit=pretend)
+    (tmp_path / "second").mkdir()
+    handed = tmp_path / "second" / "fits.parquet"
+    small(read(tmp_path / "first")).to_parquet(handed, index=False)
+    assert run(tmp_path / "second", draws=1, only=("published",), fit=pretend) == 0
+    assert pd.read_parquet(handed)["nmi_max"].dtype == np.float32
 
 
 def test_a_polished_fit_goes_on_from_the_one_before_it():

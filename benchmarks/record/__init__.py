@@ -6,6 +6,7 @@
     python -m benchmarks.record page FOLDER RECORD.html     tables and pictures of what is there so far
     python -m benchmarks.record docs FOLDER PAGE.md         the same tables, between the marks of that page
     python -m benchmarks.record summary FOLDER FILE         the means alone, as Parquet: no data in it
+    python -m benchmarks.record fits FOLDER FILE            every fit in one file, from which a run can go on
 
 Needs the benchmark files (see `consilience.datasets.load`). Draws come outermost, so whatever is there when a
 run ends is about the same tables for all methods.

@@ -7,7 +7,7 @@ import benchmarks.record as record
 from benchmarks.record import design, scale
 from benchmarks.record.markdown import filled
 from benchmarks.record.page import write
-from benchmarks.record.runner import read, run
+from benchmarks.record.runner import read, run, small
 from benchmarks.record.summary import means, sections
 
 
@@ -38,9 +38,10 @@ def main() -> None:
     telling = commands.add_parser("docs", help="fill the tables of a page of the documentation")
     telling.add_argument("folder", type=Path)
     telling.add_argument("file", type=Path)
-    handing = commands.add_parser("summary", help="means of every cell, as Parquet")
-    handing.add_argument("folder", type=Path)
-    handing.add_argument("file", type=Path)
+    for name, what in (("summary", "means of every cell, as Parquet"), ("fits", "every fit, as Parquet")):
+        handing = commands.add_parser(name, help=what)
+        handing.add_argument("folder", type=Path)
+        handing.add_argument("file", type=Path)
     given = parser.parse_args()
     if given.command == "run":
         options = {name: getattr(given, name) for name in ("draws", "rows", "minutes", "jobs")}
@@ -55,7 +56,8 @@ def main() -> None:
         made = sections(read(given.folder), scale.read(given.folder))
         given.file.write_text(filled(given.file.read_text(), made))
     else:
-        means(read(given.folder)).to_parquet(given.file, index=False, compression="zstd")
+        found = means(read(given.folder)) if given.command == "summary" else small(read(given.folder))
+        found.to_parquet(given.file, index=False, compression="zstd", compression_level=15)
 
 
 if __name__ == "__main__":

@@ -83,3 +83,10 @@ def read(folder: Path) -> pd.DataFrame:
     """All rows; of a fit that was made twice the last."""
     rows = Store(folder, Result, KEYS).read()
     return rows.sort_values("at", kind="stable").drop_duplicates("cell", keep="last").sort_index()
+
+
+def small(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same with scores and costs in single precision: what fits are kept by stays as it is."""
+    kept = {*KEYS, "at"}
+    floats = [name for name in rows.select_dtypes("float64") if name not in kept]
+    return rows.astype(dict.fromkeys(floats, "float32"))
