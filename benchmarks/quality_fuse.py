@@ -21,7 +21,15 @@ from sklearn.preprocessing import normalize
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import CONSTANT, MIXED, draws
 from consilience import Partitions, datasets, fuse
-from consilience.fusion.labels import CANDIDATES, SAMPLE, best_of, candidates, lead_of, methods_for
+from consilience.fusion.labels import (
+    CANDIDATES,
+    SAMPLE,
+    best_of,
+    candidates,
+    labels_each,
+    lead_of,
+    methods_for,
+)
 from consilience.generate import base_partitions
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -80,7 +88,7 @@ def scores(draw, y, table):
             found[candidate.name] = model.labels_
             tried.append(candidate)
         if known.distinct.n_rows <= SAMPLE:
-            found["fuse"] = found[best_of(tried, lead_of(known, k)).name]
+            found["fuse"] = found[best_of(tried, lead_of(known, k), labels_each(known)).name]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels
     return {name: normalized_mutual_info_score(y, x, normalization="max") for name, x in found.items()}
