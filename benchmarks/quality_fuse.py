@@ -26,7 +26,6 @@ from consilience.fusion.labels import (
     SAMPLE,
     best_of,
     candidates,
-    labels_each,
     lead_of,
     methods_for,
 )
@@ -87,8 +86,8 @@ def scores(draw, y, table):
         for candidate, model in candidates(known, k, methods_for(known), "error", draw):
             found[candidate.name] = model.labels_
             tried.append(candidate)
-        if known.distinct.n_rows <= SAMPLE:
-            found["fuse"] = found[best_of(tried, lead_of(known, k), labels_each(known)).name]
+        if known.distinct.n_rows <= SAMPLE and not lead_of(known, k):
+            found["fuse"] = found[best_of(tried, 0.0).name]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels
     return {name: normalized_mutual_info_score(y, x, normalization="max") for name, x in found.items()}

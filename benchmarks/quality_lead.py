@@ -16,9 +16,8 @@ from sklearn.preprocessing import normalize
 from benchmarks.quality_fuse import FEATURES
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import draws
-from consilience import Partitions, datasets
-from consilience.fusion.labels import _LEAD as LEAD
-from consilience.fusion.labels import best_of, candidates, labels_each, lead_of
+from consilience import Partitions, datasets, fuse
+from consilience.fusion.labels import best_of, candidates, lead_of
 from consilience.generate import base_partitions
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
@@ -47,21 +46,22 @@ def ensembles(ratio):
 
 
 def answers(draw, y, table):
-    """NMI (sqrt) of every candidate, and labels an instance; None where no lead applies."""
+    """NMI (sqrt) of every candidate and of "fuse"; None where no lead applies."""
     known, k = Partitions.of(table), len(np.unique(y))
     if not lead_of(known, k):
         return None
     quality = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for candidate, model in candidates(known, k, METHODS, "error", draw):
+        for candidate, model in candidates(known, k, METHODS, "error", draw, polish=False):
             quality[candidate] = normalized_mutual_info_score(y, model.labels_, normalization="sqrt")
-    return quality, labels_each(known)
+        labels = fuse(known, k, random_state=draw).labels
+    return quality, normalized_mutual_info_score(y, labels, normalization="sqrt")
 
 
-def plain(quality, name):
-    """The candidate of this method as it is."""
-    return next(one for one in quality if one.method == name and not one.polished)
+def of(quality, name):
+    """What a method has."""
+    return next(value for candidate, value in quality.items() if candidate.method == name)
 
 
 def measure():
@@ -74,11 +74,10 @@ def measure():
         for kind, each in found.items():
             row = {"ensembles": f"{len(each)} of {kind}", "missing": f"{ratio:.0%}"}
             for name in METHODS:
-                row[name] = f"{np.mean([quality[plain(quality, name)] for quality, _ in each]):.3f}"
-            taken = [quality[best_of(quality, LEAD, n_labels)] for quality, n_labels in each]
-            row["fuse"] = f"{np.mean(taken):.3f}"
+                row[name] = f"{np.mean([of(quality, name) for quality, _ in each]):.3f}"
+            row["fuse"] = f"{np.mean([fused for _, fused in each]):.3f}"
             for lead in LEADS:
-                taken = [quality[best_of(quality, lead, 0.0)] for quality, _ in each]
+                taken = [quality[best_of(quality, lead)] for quality, _ in each]
                 row[f"{lead:.0%}"] = f"{np.mean(taken):.3f}"
             yield row
 

@@ -12,7 +12,7 @@ from benchmarks.record import design, scale
 from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
 from benchmarks.record.markdown import filled
 from benchmarks.record.page import render, write
-from benchmarks.record.rules import taken
+from benchmarks.record.rules import improved, taken
 from benchmarks.record.runner import read, run, small
 from benchmarks.record.scale import Case, Scaled
 from benchmarks.record.statistics import against, critical_difference, holm, ranks
@@ -218,6 +218,18 @@ def test_a_rule_takes_another_answer_only_when_it_is_far_enough_ahead():
     agreement = pd.DataFrame({"DAL": [0.5, 0.5], "LWEA": [0.6, 0.54]})
     assert taken(score, agreement, ("LWEA",), 0.1).tolist() == [0.7, 0.5]
     assert taken(score, agreement, ("LWEA",), 0.05).tolist() == [0.7, 0.1]
+
+
+def test_the_mixture_is_believed_where_it_improves_dal_and_labels_are_enough():
+    index = pd.MultiIndex.from_tuples(
+        [("VS", 0, 20, 0.5), ("VS", 0, 20, 0.9), ("VS", 1, 20, 0.5)],
+        names=["data", "draw", "bases", "missing"],
+    )
+    methods = ["DAL", "DAL, polished", "LWEA", "LWEA, polished", "MixtureConsensus"]
+    score = pd.DataFrame([[0.1, 0.2, 0.3, 0.4, 0.5]] * 3, index, methods)
+    agreement = pd.DataFrame([[0.5, 0.53, 0.5, 0.54, 0.53]] * 3, index, methods)
+    agreement.loc[("VS", 1, 20, 0.5), ["DAL, polished", "LWEA"]] = 0.51, 0.61
+    assert improved(score, agreement, 0.04).tolist() == [0.4, 0.1, 0.3]
 
 
 def test_the_page_is_one_file_with_tables_that_sort_and_every_question(made):

@@ -8,6 +8,9 @@ import pandas as pd
 from benchmarks.record import design
 
 LEADS = (0.05, 0.1, 0.15, 0.2, 0.3)
+IMPROVEMENTS = (0.02, 0.03, 0.04, 0.05, 0.1)  # of DAL by the mixture, from which on the mixture is believed
+MIXTURES = ("DAL, polished", "LWEA, polished", "MixtureConsensus")
+ENOUGH = 6.0  # labels a row, without which it never is
 WHO = {
     "any other": (
         "DAL, polished",
@@ -31,6 +34,7 @@ class Rule(NamedTuple):
     name: str
     eight: float
     three: float
+    all: float  # of any data sets
     chosen: str = ""  # where it is the best
 
 
@@ -50,17 +54,22 @@ def held_out(rows: pd.DataFrame) -> list[Rule]:
     for who, methods in WHO.items():
         for lead in LEADS:
             found[f"{who}, if ahead by {lead:.0%}"] = taken(score, agreement, methods, lead)
+    for gain in IMPROVEMENTS:
+        found[f"LWEA by 20%; the mixture, if it improves DAL by {gain:.0%}"] = improved(
+            score, agreement, gain
+        )
     means = {}
     for name, values in found.items():
         cells = values.groupby(["data", "bases", "missing"]).mean()  # some have more draws than others
         pools = cells.groupby("data").mean()
-        means[name] = [float(pools[pools.index.isin(part)].mean()) for part in (design.EIGHT, design.THREE)]
+        parts = (design.EIGHT, design.THREE, pools.index)
+        means[name] = [float(pools[pools.index.isin(part)].mean()) for part in parts]
     best = [max(means, key=lambda name, i=i: means[name][i]) for i in (0, 1)]
     said = {
         name: " and ".join(n for n, b in zip(("eight", "three"), best, strict=True) if b == name)
         for name in means
     }
-    return [Rule(name, *pair, said[name]) for name, pair in means.items()]
+    return [Rule(name, *figures, said[name]) for name, figures in means.items()]
 
 
 def taken(score: pd.DataFrame, agreement: pd.DataFrame, methods: tuple[str, ...], lead: float) -> pd.Series:
@@ -70,3 +79,13 @@ def taken(score: pd.DataFrame, agreement: pd.DataFrame, methods: tuple[str, ...]
     ahead = agreement[list(methods)].to_numpy()[rows, best] > (1.0 + lead) * agreement["DAL"].to_numpy()
     other = score[list(methods)].to_numpy()[rows, best]
     return pd.Series(np.where(ahead, other, score["DAL"].to_numpy()), index=score.index)
+
+
+def improved(score: pd.DataFrame, agreement: pd.DataFrame, gain: float) -> pd.Series:
+    """Scores of what `fuse` takes: mixtures where polishing improves DAL by so much, LWEA if far ahead."""
+    index = score.index.to_frame()
+    enough = (index["bases"] * (1.0 - index["missing"])).round(9) >= ENOUGH
+    believed = enough & (agreement["DAL, polished"] > (1.0 + gain) * agreement["DAL"])
+    best = agreement[list(MIXTURES)].to_numpy().argmax(axis=1)
+    mixture = score[list(MIXTURES)].to_numpy()[np.arange(len(best)), best]
+    return taken(score, agreement, ("LWEA",), 0.2).where(~believed, pd.Series(mixture, index=score.index))
