@@ -150,6 +150,14 @@ def test_gaps_are_of_the_size_asked_for_and_leave_bases_linked(mechanism):
         assert len(np.unique(gaps < 0, axis=0)) <= 50
 
 
+@pytest.mark.data
+def test_views_that_share_nobody_are_left_out_for_every_method(data_folder):
+    table = design.Table("views", "views", "BBCSport544", "per_view", 0.7, 0, 1.0, 60, 0)
+    for method in ("fuse_views", "NEMO"):
+        assert "nobody in common" in Fitter()(design.Cell(table, method)).error
+    assert not Fitter()(design.Cell(table._replace(missing=0.3), "NEMO")).error
+
+
 def test_the_classifier_is_not_scored_on_what_it_was_told():
     y, _ = planted("equal", 400, 1, np.random.default_rng(0))
     table = Partitions.of(np.column_stack([y, (y + 1) % 8]))

@@ -599,12 +599,12 @@ def _view_means(rows: pd.DataFrame) -> Table:
     for (protocol, missing), here in ok.groupby(["mechanism", "missing"]):
         sets = here.groupby(["data", "method"])[["acc", "nmi_max"]].mean()
         found.append(sets.groupby("method").mean()[sets.groupby("method").size() == here["data"].nunique()])
-        how = f"{_PROTOCOLS[protocol]}, {missing:.0%}"
+        how = f"{_PROTOCOLS[protocol]}, {missing:.0%}, {here['data'].nunique()} sets"
         columns += [(f"{how}: ACC", "number"), ("NMI (max)", "number")]
     wide = pd.concat(found, axis=1)
     lines_ = [[name, *map(_number, values)] for name, values in zip(wide.index, wide.to_numpy(), strict=True)]
     lines_.sort(key=lambda line: -(line[1] or -1.0))
-    return Table(columns, lines_, f"Means over {ok['data'].nunique()} sets.")
+    return Table(columns, lines_, "Means over sets whose views are left with somebody in common.")
 
 
 _PROTOCOLS = {

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from benchmarks.record.design import PUBLISHED_SETS, Table
 from consilience import Partitions, datasets
@@ -136,6 +137,10 @@ def _views(table: Table) -> Given:
         shape = len(rows), len(tables)
         protocol = cast(Any, table.mechanism)
         mask = drop_views(shape, table.missing, protocol=protocol, random_state=seed)
+    if connected_components(mask.T.astype(int) @ mask)[0] > 1:  # two views that lack 70 % share nobody
+        raise ValueError(
+            f"{table.missing:.0%} of each view's rows missing leaves views with nobody in common."
+        )
     kept = {
         name: sp.csr_array(view[rows]) if sp.issparse(view) else view[rows] for name, view in tables.items()
     }
