@@ -63,15 +63,11 @@ def test_a_group_without_a_command_shows_its_help(capfd):
 
 
 def test_defaults_are_shown_and_flags_have_none():
-    text = CliRunner().invoke(app, ["fuse", "--help"]).output
-    assert re.search(
-        r"--seed NUMBER +Random seed: the same seed gives the same answer\. \[default: 0\]", text
-    )
-    assert re.search(r"--engine auto\|memory\|blocks\|dask\n.*?\[default:\s+auto\]", text, flags=re.DOTALL)
+    text = " ".join(CliRunner().invoke(app, ["fuse", "--help"]).output.split())  # however wide
+    assert "--seed NUMBER Random seed: the same seed gives the same answer. [default: 0]" in text
+    assert re.search(r"--engine auto\|memory\|blocks\|dask .*?\[default: auto\]", text)
     assert "False" not in text
-    assert "None" not in text.replace("null, None", "").replace(
-        "null,\n                              None", ""
-    )
+    assert "None" not in text.replace("null, None", "")
 
 
 def test_methods_are_described_without_marks():
