@@ -25,8 +25,8 @@ from benchmarks.quality_pce import show
 from consilience import PCE, Partitions, datasets
 from consilience.core.tables import contingency, gather
 from consilience.diagnostics import confidence
-from consilience.diagnostics.counts import joint_rows, label_counts
-from consilience.diagnostics.posterior import judge
+from consilience.inference.counts import joint_rows, label_counts
+from consilience.inference.posterior import judge
 from consilience.missing import drop_labels
 
 FIRST_COLUMN = 50

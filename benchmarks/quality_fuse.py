@@ -21,7 +21,10 @@ from sklearn.preprocessing import normalize
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import CONSTANT, MIXED, draws
 from consilience import Partitions, datasets, fuse
-from consilience.fusion.labels import (
+from consilience.generate import base_partitions
+from consilience.metrics import normalized_mutual_info_score
+from consilience.missing import drop_labels
+from consilience.results.labels import (
     CANDIDATES,
     SAMPLE,
     best_of,
@@ -29,9 +32,6 @@ from consilience.fusion.labels import (
     lead_of,
     methods_for,
 )
-from consilience.generate import base_partitions
-from consilience.metrics import normalized_mutual_info_score
-from consilience.missing import drop_labels
 
 RATIOS = (0.0, 0.3, 0.5, 0.7, 0.9)
 # k-means pools made here: every base clustering has as many clusters as there are classes.

@@ -17,10 +17,10 @@ from benchmarks.quality_fuse import FEATURES
 from benchmarks.quality_pce import show
 from benchmarks.quality_pools import draws
 from consilience import Partitions, datasets, fuse
-from consilience.fusion.labels import best_of, candidates, lead_of
 from consilience.generate import base_partitions
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
+from consilience.results.labels import best_of, candidates, lead_of
 
 RATIOS = (0.0, 0.3, 0.5, 0.7, 0.9)
 LEADS = (0.05, 0.1, 0.2, 0.3)

@@ -223,7 +223,7 @@ class TestFuse:
         assert [row["label (id)"] for row in rows_of(said(capfd).out)] == ["x", "y", "z"]
 
     def test_large_tables_are_read_and_written_in_pieces(self, here, monkeypatch):
-        from consilience.cli import files
+        from consilience.io import files
 
         rng = np.random.default_rng(0)
         truth = rng.integers(0, 3, 5000)
@@ -365,7 +365,7 @@ class TestErrors:
         assert said(capfd).err == ""
 
     def test_a_failed_write_leaves_the_old_file(self, here, monkeypatch, capfd):
-        from consilience.cli import files
+        from consilience.io import files
 
         (here / "answer.csv").write_text("the old answer\n")
         monkeypatch.setattr(
@@ -379,7 +379,7 @@ class TestErrors:
         rng = np.random.default_rng(0)
         pq.write_table(pa.table({f"b{j}": rng.integers(0, 40, 400_000) for j in range(10)}), "slow.parquet")
         code = (
-            "import sys, consilience.fusion\n"
+            "import sys, consilience.results\n"
             "from consilience.cli.main import run; print('ready', flush=True)\n"
             "sys.exit(run(['fuse', 'slow.parquet', '-k', '9', '-o', 'out.csv']))"
         )

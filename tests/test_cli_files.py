@@ -16,9 +16,10 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from consilience.cli import ids, labels, text
-from consilience.cli.files import Source
 from consilience.cli.main import run
+from consilience.evidence import labels
+from consilience.io import ids, text
+from consilience.io.files import Source
 from tests.planted import planted
 
 SHOPS = "kunde,a,b,c\nJürgen,gold,größer,\nbob,basic,kleiner,\ncleo,gold,,1\ndan,basic,NA,2\neve,,kleiner,2\n"
@@ -397,8 +398,8 @@ OPTIONS = ["--id", "id", "-k", "3", "-m", "DAL", "--unobserved", "noise"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_give_the_bytes_that_memory_gives(tables, tmp_path, monkeypatch, told, kind):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("consilience.cli.files.ROWS_A_PIECE", 150)
-    monkeypatch.setattr("consilience.cli.files._BLOCK", 1 << 11)
+    monkeypatch.setattr("consilience.io.files.ROWS_A_PIECE", 150)
+    monkeypatch.setattr("consilience.io.files._BLOCK", 1 << 11)
     said = {}
     for engine in ("memory", "blocks"):
         outputs = ["-o", f"{engine}.parquet", "--imputed", f"{engine}.csv", "--name-after", "b1"]

@@ -80,4 +80,4 @@ def test_methods_are_described_without_marks():
 
 def test_marks_are_taken_out_and_words_stay():
     assert plain("See :class:`PCE`, ``mask`` and `gamma`.") == "See PCE, mask and gamma."
-    assert plain("As :func:`~consilience.fusion.fuse` does: 3 * 4.") == "As fuse does: 3 * 4."
+    assert plain("As :func:`~consilience.results.fuse` does: 3 * 4.") == "As fuse does: 3 * 4."

@@ -8,8 +8,9 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from consilience.cli import files, memory
+from consilience.cli import memory
 from consilience.cli.main import run
+from consilience.io import files
 
 N, M = 20_000, 5
 

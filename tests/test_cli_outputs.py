@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from consilience._files import Outputs, whole_file
-from consilience.cli import files
+from consilience._support.files import Outputs, whole_file
 from consilience.cli.main import run
+from consilience.io import files
 
 PEOPLE = "who,a,b,c\nann,gold,spender,\nbob,basic,saver,\ncleo,gold,,high\ndan,basic,NA,low\neve,,saver,low\n"
 FUSE = ["fuse", "people.csv", "--id", "who", "-k", "2", "-q"]

@@ -11,8 +11,8 @@ import pytest
 
 import consilience
 from consilience import Partitions
-from consilience.cli import files, ids
 from consilience.cli.main import run
+from consilience.io import files, ids
 from tests.planted import planted
 
 

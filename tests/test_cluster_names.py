@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from consilience import Partitions, fuse, fuse_views
-from consilience.fusion import Fusion
+from consilience.results import Fusion
 from tests.planted import planted
 
 

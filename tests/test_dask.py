@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 import consilience
 import consilience.dask as blockwise
 from consilience import Partitions
-from consilience._errors import ClusterError
+from consilience._support.errors import ClusterError
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.stiefel import power_iteration
 from consilience.dask import checkpoint, pce_blocks
@@ -29,7 +29,7 @@ from consilience.dask.checkpoint import Checkpoint
 from consilience.dask.engine import Engine, merged
 from consilience.dask.moments import land, leap, moments
 from consilience.dask.places import locate
-from consilience.diagnostics.posterior import predict_labels
+from consilience.inference.posterior import predict_labels
 from tests.planted import planted
 from tests.pools import first_ten
 

@@ -18,13 +18,11 @@ from consilience.diagnostics import (
     links,
     missing_not_at_random,
     require_linked,
-    skill,
     support,
 )
-from consilience.diagnostics import (
-    counts as count_tables,
-)
-from consilience.diagnostics.posterior import gather_evidence, predict_confidence
+from consilience.inference import counts as count_tables
+from consilience.inference import skill
+from consilience.inference.posterior import gather_evidence, predict_confidence
 from tests.oracles.diagnostics import (
     plain_components,
     plain_confidence,

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from consilience.core.canonical import Rows, evenly
 from consilience.core.certainty import certainty
 from consilience.core.diffusion import diffuse, modularity
-from consilience.diagnostics import hierarchy
+from consilience.inference import hierarchy
 from tests.oracles import dal as oracle
 from tests.oracles.hierarchy import plain_walk
 from tests.planted import planted

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from consilience import Partitions
-from consilience.diagnostics import choose_n_clusters, counting, resample_n_clusters
-from consilience.diagnostics.resampling import _distribution
+from consilience.diagnostics import choose_n_clusters, resample_n_clusters
 from consilience.generate import base_partitions
+from consilience.inference import counting
+from consilience.inference.resampling import _distribution
 from tests.oracles.diagnostics import plain_eigenvalues, plain_support
 from tests.planted import planted
 

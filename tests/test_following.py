@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consilience import fuse, fuse_views, load
-from consilience.fusion.following import follow, read_earlier
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.results.following import follow, read_earlier
 from tests.planted import planted
 
 

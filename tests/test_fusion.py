@@ -27,13 +27,13 @@ from consilience import (
     fuse_views,
     partitions,
 )
-from consilience.diagnostics import counts as count_tables
-from consilience.diagnostics import posterior
-from consilience.fusion import Candidate
-from consilience.fusion import labels as module
-from consilience.fusion._neighbours import ViewNeighbours
+from consilience.evidence.views import check_views
+from consilience.inference import counts as count_tables
+from consilience.inference import posterior
 from consilience.metrics import ensemble_agreement
-from consilience.views import check_views
+from consilience.results import Candidate
+from consilience.results import labels as module
+from consilience.results._neighbours import ViewNeighbours
 from tests.planted import planted
 
 
@@ -807,7 +807,7 @@ class TestCompare:
 
 def test_names_of_the_package():
     assert consilience.fuse is fuse
-    assert consilience.fusion.fuse is fuse
+    assert consilience.results.fuse is fuse
 
 
 @pytest.mark.data

@@ -42,7 +42,7 @@ class Toy(LabelMethod):
 USE = """
 import runpy, consilience, consilience.dask
 from consilience import Toy
-from consilience.fusion.labels import named_method
+from consilience.results.labels import named_method
 assert "Toy" in dir(consilience) and "Toy" in consilience.consensus.__all__
 table = [[0, 0], [0, 1], [1, 1], [1, 1]]
 assert set(Toy(2).fit(table).labels_) == {0, 1}
@@ -112,7 +112,7 @@ consilience.metrics.score
 SAID = [
     'Revealed type is "numpy.ndarray',
     'Revealed type is "consilience.consensus.pce.PCE"',
-    'Revealed type is "consilience.fusion.result.Fusion"',
+    'Revealed type is "consilience.results.fusion.Fusion"',
     'Unexpected keyword argument "tetha" for "DAL"',
     '"PSE" has no attribute "fits"',
     'Module has no attribute "fuze"',

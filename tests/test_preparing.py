@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from consilience import Partitions, consensus, fuse
-from consilience.fusion.preparing import merge_linked, repeat_bases
+from consilience.results.preparing import merge_linked, repeat_bases
 from tests.planted import planted
 
 

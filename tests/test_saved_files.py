@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import consilience
-from consilience.fusion.saving import VERSION
+from consilience.results.saving import VERSION
 from tests.saved.write import describe
 
 SAVED = sorted((Path(__file__).parent / "saved").glob("*.consilience"))

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 import consilience
 from consilience import consensus, fuse, fuse_views, load, multiview, save
-from consilience.fusion import saving
+from consilience.results import saving
 from tests.planted import planted
 
 

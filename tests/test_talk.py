@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from consilience import PCE, compare, fuse
-from consilience._talk import logger, tell, watched
+from consilience._support.talk import logger, tell, watched
 
 TABLE = [[0, 0], [0, 0], [1, 1], [1, -1]]
 

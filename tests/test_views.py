@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse import csr_array
 
-from consilience.views import Views, check_views
+from consilience.evidence.views import Views, check_views
 
 NAN = np.nan
 

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from benchmarks.record.summary import Picture, Section, Table
-from consilience._files import whole_file
+from consilience._support.files import whole_file
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from benchmarks.record.design import PUBLISHED_SETS, Table
 from consilience import Partitions, datasets
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.missing import drop_labels, drop_views
 
 BLOCKS = 50  # of instances: a base clustering sees a block or does not

@@ -11,16 +11,16 @@ from consilience._methods import SUBPACKAGES, method, methods
 __version__ = "0.1.0"
 
 _HOME = {
-    "Comparison": "fusion",
-    "Fusion": "fusion",
-    "Partitions": "partitions",
-    "Views": "views",
-    "check_views": "views",
-    "compare": "fusion",
-    "fuse": "fusion",
-    "fuse_views": "fusion",
-    "load": "fusion",
-    "save": "fusion",
+    "Comparison": "results",
+    "Fusion": "results",
+    "Partitions": "evidence.partitions",
+    "Views": "evidence.views",
+    "check_views": "evidence.views",
+    "compare": "results",
+    "fuse": "results",
+    "fuse_views": "results",
+    "load": "results",
+    "save": "results",
 }
 _SUBPACKAGES = (
     "bench",
@@ -28,18 +28,19 @@ _SUBPACKAGES = (
     "dask",
     "datasets",
     "diagnostics",
+    "evidence",
     "features",
     "federated",
-    "fusion",
     "generate",
+    "inference",
+    "io",
     "metrics",
     "missing",
     "multiview",
-    "partitions",
     "plotting",
     "report",
+    "results",
     "scverse",
-    "views",
 )
 
 

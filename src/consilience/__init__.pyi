@@ -45,14 +45,10 @@ from consilience.consensus.sec import SEC as SEC
 from consilience.consensus.spce import SPCE as SPCE
 from consilience.consensus.trce import TRCE as TRCE
 from consilience.consensus.usenc import USENC as USENC
+from consilience.evidence.partitions import Partitions as Partitions
+from consilience.evidence.views import Views as Views
+from consilience.evidence.views import check_views as check_views
 from consilience.features.acmk import ACMK as ACMK
-from consilience.fusion.comparison import Comparison as Comparison
-from consilience.fusion.comparison import compare as compare
-from consilience.fusion.labels import fuse as fuse
-from consilience.fusion.result import Fusion as Fusion
-from consilience.fusion.saving import load as load
-from consilience.fusion.saving import save as save
-from consilience.fusion.views import fuse_views as fuse_views
 from consilience.multiview.apmc import APMC as APMC
 from consilience.multiview.daimc import DAIMC as DAIMC
 from consilience.multiview.eeimvc import EEIMVC as EEIMVC
@@ -69,9 +65,13 @@ from consilience.multiview.pvc import PVC as PVC
 from consilience.multiview.snf import SNF as SNF
 from consilience.multiview.spectral import SpectralAverage as SpectralAverage
 from consilience.multiview.spectral import SpectralConcat as SpectralConcat
-from consilience.partitions import Partitions as Partitions
-from consilience.views import Views as Views
-from consilience.views import check_views as check_views
+from consilience.results.comparison import Comparison as Comparison
+from consilience.results.comparison import compare as compare
+from consilience.results.fusion import Fusion as Fusion
+from consilience.results.labels import fuse as fuse
+from consilience.results.saving import load as load
+from consilience.results.saving import save as save
+from consilience.results.views import fuse_views as fuse_views
 
 __version__: str
 __all__: list[str]

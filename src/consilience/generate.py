@@ -28,8 +28,8 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._errors import InputError
-from consilience._sklearn import (
+from consilience._support.errors import InputError
+from consilience._support.sklearn import (
     HasMethods,
     Interval,
     StrOptions,
@@ -38,8 +38,8 @@ from consilience._sklearn import (
     fit_context,
     random_source,
 )
-from consilience._talk import tell
-from consilience._warnings import warn
+from consilience._support.talk import tell
+from consilience._support.warnings import warn
 from consilience.core.anchors import graph_eigenpairs
 from consilience.core.graphs import neighbour_graph
 from consilience.core.parameters import Count, Seed, Verbose, parameters

@@ -17,10 +17,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from consilience._errors import InputError, InputTypeError
-from consilience._label_tables import plain, require_ids
-from consilience._sklearn import Interval, StrOptions, check_parameter
-from consilience._values import counted, did_you_mean, is_missing, object_array
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.sklearn import Interval, StrOptions, check_parameter
+from consilience._support.values import counted, did_you_mean, is_missing, object_array
+from consilience.io.frames import plain, require_ids
 
 __all__ = [
     "ScoreById",

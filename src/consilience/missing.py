@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from consilience._errors import InputError
-from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
-from consilience._values import is_missing
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval, StrOptions, check_parameter, random_source
+from consilience._support.values import is_missing
 
 __all__ = ["drop_labels", "drop_views"]
 

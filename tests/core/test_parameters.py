@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from consilience._sklearn import StrOptions
+from consilience._support.sklearn import StrOptions
 from consilience.core.parameters import Count, NonNegative, Positive, Seed, Verbose, parameters
 
 

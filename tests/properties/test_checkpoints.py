@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import consilience.dask as blockwise
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.dask import checkpoint
 from tests.planted import planted
 from tests.properties.sentences import ours

@@ -20,7 +20,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import consilience.dask as blockwise
-from consilience._errors import ClusterError
+from consilience._support.errors import ClusterError
 from consilience.dask.engine import Cluster
 from tests.planted import planted
 

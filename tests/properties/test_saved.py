@@ -21,8 +21,8 @@ from numpy.testing import assert_array_equal
 
 import consilience
 from consilience import fuse, fuse_views
-from consilience._errors import InputError
-from consilience.fusion import saving
+from consilience._support.errors import InputError
+from consilience.results import saving
 from tests.planted import planted
 from tests.properties.sentences import ours
 from tests.properties.test_files import damaged, damages

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from consilience import fuse, fuse_views
-from consilience.fusion.saving import VERSION
+from consilience.results.saving import VERSION
 from tests.planted import planted
 
 HERE = Path(__file__).parent

@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from consilience._errors import InputError
-from consilience._values import did_you_mean
+from consilience._support.errors import InputError
+from consilience._support.values import did_you_mean
 
 Kind = Literal["labels", "views", "features"]
 FOLDER = "experiments"

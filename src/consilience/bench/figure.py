@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from consilience._errors import InputError
-from consilience._optional import optional_import
+from consilience._support.errors import InputError
+from consilience._support.optional import optional_import
 from consilience.bench.experiment import Experiment
 from consilience.bench.runner import SECONDS
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pandas as pd
 
-from consilience._files import whole_file
+from consilience._support.files import whole_file
 
 
 class Row(NamedTuple):

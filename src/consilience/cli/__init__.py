@@ -9,14 +9,12 @@ __all__ = [
     "blocks",
     "catalog",
     "demo",
-    "files",
-    "labels",
     "main",
     "memory",
     "progress",
     "results",
     "saved",
-    "text",
+    "signals",
 ]
 
 

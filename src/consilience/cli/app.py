@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import consilience
-from consilience import cli
-from consilience._errors import InputError
-from consilience._files import is_special
-from consilience._values import did_you_mean
-from consilience.cli.errors import Interrupted, UsageError
+from consilience import cli, evidence, io
+from consilience._support.errors import InputError, UsageError
+from consilience._support.files import is_special
+from consilience._support.values import did_you_mean
+from consilience.cli.errors import Interrupted
 from consilience.cli.federated import federated
 from consilience.cli.help import ENGINES, READING, WRITING, App
 
 if TYPE_CHECKING:
     from consilience import Comparison, Fusion
     from consilience.bench import DataFile
-    from consilience.cli.files import Source
     from consilience.diagnostics import Profile
+    from consilience.io.files import Source
 
 # Whatever a command needs is loaded when it runs, so that help and completion of the shell are quick.
 STDIO = "-"
@@ -340,7 +340,7 @@ def fuse(
     with (
         cli.progress.bar(quiet) as told,
         _warnings(quiet),
-        cli.files.together() as outputs,
+        cli.signals.together() as outputs,
         ExitStack() as opened,
     ):
         told("reading")
@@ -354,11 +354,11 @@ def fuse(
             table = instances.compact(unobserved=unobserved)
         elif whole:
             negative = "noise" if noise else "missing"
-            read = cli.labels.read_labels(labels, source)
+            read = evidence.labels.read_labels(labels, source)
             table = read.partitions(negative=negative, unobserved=unobserved)
             del read
         else:
-            table, instances = cli.labels.read_labels(labels, source).compact(unobserved=unobserved)
+            table, instances = evidence.labels.read_labels(labels, source).compact(unobserved=unobserved)
         if name_after is not None and name_after not in table.names:
             raise UsageError(
                 f"--name-after: no base clustering with labels is called {name_after!r}.",
@@ -471,10 +471,10 @@ def cluster(
     _check_outputs(_inputs(views, profile, source), output, None, report, as_json, save)
     _check_page(title, report, as_json)
     cli.memory.require_memory_for_views(views, source)
-    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.signals.together() as outputs:
         told("reading")
         earlier = None if like is None else cli.saved.read_earlier(like, source, source.id_name(views))
-        tables = cli.files.read_view_tables(views, source)
+        tables = io.files.read_view_tables(views, source)
         told("clustering the views")
         fusion = consilience.fuse_views(
             tables,
@@ -534,7 +534,7 @@ def predict(
     """
     source = _source(new, id_column, columns, missing, delimiter, encoding, long, quiet=quiet)
     _check_outputs([result, *new], output)
-    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.signals.together() as outputs:
         told("reading")
         fusion = cli.saved.read_result(result)
         if fusion.partitions.views is None:
@@ -619,10 +619,10 @@ def compare(
     _check_outputs(labels, None, None, report, True)  # the table of methods goes to standard output
     _check_page(title, report)
     cli.memory.require_memory_for_labels(labels, source)
-    with cli.files.together() as outputs:
+    with cli.signals.together() as outputs:
         with cli.progress.bar(quiet) as told, _warnings(quiet):
             told("reading")
-            table = cli.labels.read_labels(labels, source).partitions(
+            table = evidence.labels.read_labels(labels, source).partitions(
                 negative="noise" if noise else "missing", unobserved=unobserved
             )
             found = consilience.compare(
@@ -638,7 +638,7 @@ def compare(
                 told("drawing the page")
                 _require_an_answer(found)
                 summary = consilience.report.summarize(found, title=title, command=cli.results.command())
-                cli.files.write_text(outputs, report, consilience.report.render(summary))
+                io.files.write_text(outputs, report, consilience.report.render(summary))
         if as_json:
             rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
             print(json.dumps(rows, indent=1))
@@ -716,9 +716,9 @@ def simulate(
     source = _source(labels, id_column, columns, missing, delimiter, encoding, long, quiet=quiet)
     _check_outputs(labels, output)
     cli.memory.require_memory_for_labels(labels, source)
-    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.files.together() as outputs:
+    with cli.progress.bar(quiet) as told, _warnings(quiet), cli.signals.together() as outputs:
         told("reading")
-        table = cli.labels.read_labels(labels, source).partitions(unobserved="keep")
+        table = evidence.labels.read_labels(labels, source).partitions(unobserved="keep")
         codes = consilience.missing.drop_labels(
             table.codes, share, mechanism=mechanism.value, random_state=seed
         )
@@ -750,11 +750,11 @@ def report(
     if result != STDIO and not Path(result).is_file():
         raise UsageError(f"there is no file {result!r}.", hint="it is what fuse --json wrote.")
     try:
-        summary = json.loads(cli.files.stdin() if result == STDIO else Path(result).read_bytes())
+        summary = json.loads(io.files.stdin() if result == STDIO else Path(result).read_bytes())
     except (ValueError, RecursionError) as error:  # among them bytes that are no text
         raise InputError(f"{result} is not JSON: {error}.", hint="it is what fuse --json wrote.") from error
-    with cli.files.together() as outputs:
-        cli.files.write_text(outputs, output, consilience.report.render(summary))
+    with cli.signals.together() as outputs:
+        io.files.write_text(outputs, output, consilience.report.render(summary))
     _talk(f"Wrote {output}", quiet or output == STDIO)
 
 
@@ -769,7 +769,7 @@ def demo(
 
     Example: `consilience demo demo-output`
     """
-    with cli.progress.bar(quiet) as told, cli.files.together() as outputs:
+    with cli.progress.bar(quiet) as told, cli.signals.together() as outputs:
         lines = cli.demo.run_demo(Path(folder), outputs, told)
     _talk(lines, quiet)
     print(Path(folder, "report.html"))
@@ -900,13 +900,13 @@ def bench_plot(
 
     Example: `consilience bench plot pce-figures-2-3 --metric ACC -o figure.png`
     """
-    cli.files.require_folder(output)
+    io.files.require_folder(output)
     experiment = _experiment(name, small)
     if metric is not None and metric not in experiment.metrics:
         raise UsageError(f"{name} has no metric {metric!r}.", did_you_mean(metric, experiment.metrics))
     rows = _rows(experiment, folder)
     picture = consilience.bench.draw(experiment, rows, metric=metric)
-    with cli.files.together() as outputs, outputs.open(output) as file:
+    with cli.signals.together() as outputs, outputs.open(output) as file:
         picture.savefig(file, dpi=110, format=Path(output).suffix[1:] or None)
     _talk(f"Wrote {output}", quiet)
 
@@ -972,12 +972,12 @@ def _source(
     files = [*paths, *(path for path in beside if path is not None)]
     every_id, own_ids = _by_file("--id", id_column, files)
     every_column, own_columns = _by_file("--columns", columns, files)
-    return cli.files.Source(
+    return io.files.Source(
         id_column=every_id,
         columns=() if every_column is None else _split(every_column),
-        missing=tuple(missing) if missing else cli.files.MISSING_TEXTS,
+        missing=tuple(missing) if missing else io.files.MISSING_TEXTS,
         delimiter=None if delimiter is None else delimiter.replace("\\t", "\t"),
-        encoding=None if encoding is None else cli.text.check_encoding(encoding),
+        encoding=None if encoding is None else io.text.check_encoding(encoding),
         own_ids=own_ids,
         own_columns={path: _split(names) for path, names in own_columns.items()},
         long=None if long is None else _long(long, id_column, columns),
@@ -997,10 +997,10 @@ def _by_file(
     own: dict[str, str] = {}
     for text in given or ():
         starts = [at for at, mark in enumerate(text) if mark == "="]
-        known = [at for at in starts if cli.files.is_named(text[:at], files)]
+        known = [at for at in starts if io.files.is_named(text[:at], files)]
         if starts:
             at = known[0] if known else starts[0]
-            own[cli.files.file_named(text[:at], files, option)] = text[at + 1 :]
+            own[io.files.file_named(text[:at], files, option)] = text[at + 1 :]
         elif every is not None:
             raise UsageError(
                 f"{option} is given twice, {every} and {text}.",
@@ -1157,12 +1157,12 @@ def _check_outputs(
             raise UsageError(f"{path!r} is named twice and would be overwritten.", hint="give another name.")
     for table in (output, imputed):
         if table is not None:
-            cli.files.check_output(table)
+            io.files.check_output(table)
     if save == STDIO:
         raise UsageError("a result cannot be saved to standard output.", hint="give --save a file name.")
     for name in (report, save):
         if name is not None and name != STDIO:
-            cli.files.require_folder(name)
+            io.files.require_folder(name)
     if [output, imputed, report, STDIO if as_json else None].count(STDIO) > 1:
         raise UsageError("only one result can go to standard output.", hint="give the others a file name.")
 

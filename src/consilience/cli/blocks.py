@@ -15,14 +15,18 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from consilience import dask
-from consilience._errors import InputError
-from consilience._optional import optional_import
-from consilience._warnings import warn
-from consilience.cli import files
-from consilience.cli.errors import UsageError
-from consilience.cli.files import STDIO, Source, is_parquet, is_text
-from consilience.cli.ids import keys_of, require_distinct_keys
-from consilience.cli.labels import (
+from consilience._support.errors import InputError, UsageError
+from consilience._support.optional import optional_import
+from consilience._support.warnings import warn
+from consilience.cli.memory import why_not
+from consilience.cli.results import Told
+from consilience.core.grouping import DistinctRows, distinct_rows
+from consilience.dask.aggregate import RowIndex, read_table
+from consilience.dask.blocks import BLOCK_ROWS, load
+from consilience.dask.consensus import MAX_DISTINCT
+from consilience.dask.engine import engine_for
+from consilience.dask.rows import looked_up, values_of
+from consilience.evidence.labels import (
     Beside,
     Coder,
     LabelRows,
@@ -34,15 +38,10 @@ from consilience.cli.labels import (
     refuse_opinions,
     say_marks,
 )
-from consilience.cli.memory import why_not
-from consilience.cli.results import Told
-from consilience.core.grouping import DistinctRows, distinct_rows
-from consilience.dask.aggregate import RowIndex, read_table
-from consilience.dask.blocks import BLOCK_ROWS, load
-from consilience.dask.consensus import MAX_DISTINCT
-from consilience.dask.engine import engine_for
-from consilience.dask.rows import looked_up, values_of
-from consilience.partitions import MISSING, Partitions
+from consilience.evidence.partitions import MISSING, Partitions
+from consilience.io import files
+from consilience.io.files import STDIO, Source, is_parquet, is_text
+from consilience.io.ids import keys_of, require_distinct_keys
 
 
 def is_folder(output: str | None) -> bool:

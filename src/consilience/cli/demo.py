@@ -16,11 +16,11 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from consilience import Partitions, fuse
-from consilience._files import Outputs
-from consilience.cli import files
+from consilience._support.files import Outputs
 from consilience.cli.results import Told, write_fusion, write_labels
 from consilience.datasets import load_digits
 from consilience.generate import base_partitions
+from consilience.io import files
 from consilience.metrics import matched_accuracy_score, normalized_mutual_info_score
 
 N_BRANCHES = 8

@@ -1,10 +1,4 @@
-"""What goes wrong before anything is read, and what is there after Ctrl-C."""
-
-from consilience._errors import InputError
-
-
-class UsageError(InputError):
-    """The command was wrong, not the data: exit code 2."""
+"""What is there after Ctrl-C."""
 
 
 class Interrupted(Exception):

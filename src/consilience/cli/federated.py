@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from consilience import cli
-from consilience._optional import optional_import
-from consilience._values import counted
-from consilience.cli.errors import UsageError
+from consilience import cli, io
+from consilience._support.errors import UsageError
+from consilience._support.optional import optional_import
+from consilience._support.values import counted
 from consilience.cli.help import App
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def check(
     given = key_file is not None or key_variable is not None
     key = read_key(file=key_file, variable=key_variable) if given else secrets.token_bytes(32)
     chosen = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    party = cli.files.stems([labels])[0]
+    party = io.files.stems([labels])[0]
     own = read_own(labels, id_column, chosen, party)
     found = prepare(own.labels, own.ids, party, key, smallest)
     about = _about(found, key_fingerprint(key) if given else None)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from consilience._errors import Hinted
-from consilience._optional import optional_import
-from consilience.cli.errors import Interrupted, UsageError
+from consilience._support.errors import Hinted, UsageError
+from consilience._support.optional import optional_import
+from consilience.cli.errors import Interrupted
 from consilience.cli.signals import Terminated, ended_by_signals, signals_kept
 
 FAILURE, USAGE, SIGNALLED, INTERRUPTED = 1, 2, 128, 130

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
-from consilience import _memory
-from consilience._errors import InputError
-from consilience._files import is_special
-from consilience.cli.errors import UsageError
-from consilience.cli.files import COMPRESSED, STDIO, Source, kind_of
+from consilience._support import memory as _memory
+from consilience._support.errors import InputError, UsageError
+from consilience._support.files import is_special
+from consilience.io.files import COMPRESSED, STDIO, Source, kind_of
 
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.

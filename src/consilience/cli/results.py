@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from consilience import Fusion, Partitions
-from consilience._files import Outputs
-from consilience._values import object_array
-from consilience.cli import files
-from consilience.cli.files import STDIO
-from consilience.cli.labels import Beside, Instances, as_arrow
+from consilience._support.files import Outputs
+from consilience._support.values import object_array
 from consilience.cli.saved import Newcomers
 from consilience.diagnostics import Profile
-from consilience.fusion.saving import write_result
-from consilience.partitions import MISSING
+from consilience.evidence.labels import Beside, Instances, as_arrow
+from consilience.evidence.partitions import MISSING
+from consilience.io import files
+from consilience.io.files import STDIO
 from consilience.report import render, summarize
+from consilience.results.saving import write_result
 
 Told = Callable[[str, int, int], None]
 Columns = Callable[[Any], dict[str, Any]]  # of some rows of a table: a slice, or numbers of rows

@@ -13,15 +13,14 @@ import pyarrow as pa
 
 import consilience
 from consilience import Fusion, Partitions
-from consilience._errors import InputError
-from consilience._label_tables import plain
-from consilience._values import did_you_mean
-from consilience.cli import files
-from consilience.cli import ids as _ids
-from consilience.cli.errors import UsageError
-from consilience.cli.files import Source
-from consilience.cli.labels import encode, read_labels
-from consilience.fusion.result import Placed
+from consilience._support.errors import InputError, UsageError
+from consilience._support.values import did_you_mean
+from consilience.evidence.labels import encode, read_labels
+from consilience.io import files
+from consilience.io import ids as _ids
+from consilience.io.files import Source
+from consilience.io.frames import plain
+from consilience.results.fusion import Placed
 
 Told = Callable[[str, int, int], None]
 _SHOWN = 5  # labels in a sentence

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from consilience._support.files import Outputs
+
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not there on Windows
 _ENDING = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 
@@ -47,6 +49,14 @@ def go_on_to_the_end() -> None:
     if _may_set():
         for number in _ENDING:
             signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def together() -> Iterator[Outputs]:
+    """The files of one command: all of them appear at the end, or none does."""
+    with Outputs() as outputs:
+        yield outputs
+        go_on_to_the_end()
 
 
 def _may_set() -> bool:

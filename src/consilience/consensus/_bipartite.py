@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._sklearn import Embedder
+from consilience._support.sklearn import Embedder
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.cuts import unit_length
 from consilience.core.tables import gather
-from consilience.partitions import Unknown
+from consilience.evidence.partitions import Unknown
 
 
 class BipartiteMethod(Embedder, LabelMethod):

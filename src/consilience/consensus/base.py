@@ -12,16 +12,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Clusterer, fit_context, random_source
-from consilience._talk import tell
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Clusterer, fit_context, random_source
+from consilience._support.talk import tell
+from consilience._support.warnings import warn
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import choose_n_clusters, confidence
-from consilience.diagnostics.counts import joint_rows
-from consilience.diagnostics.posterior import (
+from consilience.evidence.partitions import Partitions, Unknown
+from consilience.inference.counts import joint_rows
+from consilience.inference.posterior import (
     Evidence,
     FittedRows,
     fitted_rows,
@@ -30,7 +31,6 @@ from consilience.diagnostics.posterior import (
     predict_confidence,
 )
 from consilience.metrics import ensemble_agreement
-from consilience.partitions import Partitions, Unknown
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory, and no clustering has them.
 MAX_BASE_CLUSTERS = 10_000

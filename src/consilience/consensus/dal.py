@@ -7,9 +7,9 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty

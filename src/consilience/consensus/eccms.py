@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from consilience._methods import About
-from consilience._sklearn import Interval
+from consilience._support.sklearn import Interval
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation, certainty

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
 from consilience._methods import About
+from consilience._support.errors import InputError
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks

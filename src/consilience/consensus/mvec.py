@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from consilience._errors import InputError
 from consilience._methods import About
+from consilience._support.errors import InputError
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import coassociation

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._optional import optional_import
+from consilience._support.optional import optional_import
 from consilience.core.canonical import Rows
 
 Balance = Literal["free", "equal"]

@@ -23,7 +23,7 @@ from consilience.core.spectral import left_singular_vectors
 from consilience.core.stiefel import polar_factor, power_iteration
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cluster_sizes, contingency, mirror, rows_per_block, scatter
-from consilience.partitions import MISSING, Partitions
+from consilience.evidence.partitions import MISSING, Partitions
 
 # The age parameter grows by this factor after each of the first iterations, and then stays.
 GROWTH, N_GROWTHS = 1.1, 9

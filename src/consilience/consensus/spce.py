@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._methods import About
-from consilience._sklearn import Interval
-from consilience._warnings import warn
+from consilience._support.sklearn import Interval
+from consilience._support.warnings import warn
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks

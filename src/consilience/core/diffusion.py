@@ -1,6 +1,6 @@
 """Diffused linkage: similarity of label rows through all clusters that overlap with theirs, and its tree.
 
-`consilience.consensus.dal` merges by it; `consilience.diagnostics.hierarchy` judges its cuts.
+`consilience.consensus.dal` merges by it; `consilience.inference.hierarchy` judges its cuts.
 """
 
 from collections.abc import Iterator

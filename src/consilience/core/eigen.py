@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from consilience._warnings import warn
+from consilience._support.warnings import warn
 
 # Up to this size a table is worth building: its eigenproblem takes a second or less.
 DENSE = 2500

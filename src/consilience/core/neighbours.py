@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
-from consilience._warnings import warn
+from consilience._support.warnings import warn
 from consilience.core.blocks import run_blocks
 from consilience.core.compiled import compiled
 

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from consilience._sklearn import Interval, StrOptions
+from consilience._support.sklearn import Interval, StrOptions
 from consilience.core.docstrings import complete
 
 # Types with what scikit-learn allows of them.

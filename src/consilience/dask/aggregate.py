@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
-from consilience._label_tables import MISSING, encode_column, plain, refuse_ids, warn_of_marks
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.warnings import warn
 from consilience.core.canonical import member_colours, number, stack_codes
 from consilience.core.grouping import DistinctRows, distinct_rows, group
 from consilience.dask.blocks import Blocks, Encoded, code_type, encode
 from consilience.dask.engine import Engine, add
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.io.frames import MISSING, encode_column, plain, refuse_ids, warn_of_marks
 
 _IDS = "if it holds ids, name it by ids=; otherwise leave it out by columns=."
 

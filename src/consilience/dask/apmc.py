@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from consilience import multiview
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.core.anchors import nearest_anchors, pair_weights
 from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
 from consilience.dask.engine import add, stack

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from consilience._errors import InputError, InputTypeError
-from consilience._label_tables import Coded, encode_coded, encode_column, read_table
-from consilience._optional import optional_import
-from consilience._values import object_array
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.optional import optional_import
+from consilience._support.values import object_array
+from consilience.io.frames import Coded, encode_coded, encode_column, read_table
 
 # Row groups of a Parquet file are put together up to this many rows.
 BLOCK_ROWS = 1_000_000

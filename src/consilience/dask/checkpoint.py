@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from consilience._errors import InputError
-from consilience._files import whole_file
+from consilience._support.errors import InputError
+from consilience._support.files import whole_file
 from consilience.dask.engine import Stored, digest
 from consilience.dask.pce_blocks import Model, State
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from consilience import consensus
-from consilience._errors import InputError
-from consilience._sklearn import Interval, fit_context
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval, fit_context
 from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import Blocks, read_blocks
 from consilience.dask.engine import Engine, engine_for

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience import multiview
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.core.stiefel import polar_factor
 from consilience.core.sweeps import Progress, Sweeps, settled
 from consilience.dask.consensus import with_parameters

@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import ClusterError, InputError
-from consilience._files import whole_file
-from consilience._warnings import warn
+from consilience._support.errors import ClusterError, InputError
+from consilience._support.files import whole_file
+from consilience._support.warnings import warn
 
 Progress = Callable[[str, int, int], None]
 

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import clone
 
 from consilience import consensus
-from consilience._errors import ClusterError, InputError
-from consilience._optional import optional_import
-from consilience._sklearn import random_source
+from consilience._support.errors import ClusterError, InputError
+from consilience._support.optional import optional_import
+from consilience._support.sklearn import random_source
 from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import BLOCK_ROWS, Blocks, read_parquet
 from consilience.dask.consensus import MAX_DISTINCT
@@ -22,7 +22,7 @@ from consilience.dask.engine import Engine, Progress, engine_for
 from consilience.dask.pce import PCE
 from consilience.dask.rows import RowValues, looked_up
 from consilience.diagnostics import ClusterCount, confidence
-from consilience.fusion.labels import check_n_clusters, fuse_partitions
+from consilience.results.labels import check_n_clusters, fuse_partitions
 
 
 class ParquetFusion(NamedTuple):

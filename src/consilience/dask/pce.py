@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience import consensus
-from consilience._errors import InputError
-from consilience._sklearn import random_source
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.sklearn import random_source
+from consilience._support.warnings import warn
 from consilience.core.canonical import Numbering
 from consilience.dask.aggregate import Order, Table, canonical_order
 from consilience.dask.blocks import Blocks
@@ -21,8 +21,8 @@ from consilience.dask.consensus import on_blocks
 from consilience.dask.engine import Engine
 from consilience.dask.pce_blocks import Job, Model, Settings, Solution, close, rotate_blocks, solve, start
 from consilience.dask.rows import Kept, RowValues
-from consilience.diagnostics.posterior import Evidence, predict_labels
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.inference.posterior import Evidence, predict_labels
 
 # Blocks add up tables of all pairs of base clusters: 50 MB each at this many.
 _MAX_BASE_CLUSTERS = 2_500

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.consensus.pce import (
     GROWTH,
     N_GROWTHS,
@@ -48,8 +48,8 @@ from consilience.dask.engine import Engine, add, stack
 from consilience.dask.moments import STEPS, land, leap, moments
 from consilience.dask.moments import Terms as Polynomial
 from consilience.dask.places import locate, rows_of
-from consilience.diagnostics.counts import JointRows
-from consilience.diagnostics.posterior import Evidence, learn
+from consilience.inference.counts import JointRows
+from consilience.inference.posterior import Evidence, learn
 
 # Limit of steps of an embedding update, as in `consensus.pce`.
 _MAX_STEPS = 100

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
-from consilience._files import whole_file
-from consilience._optional import optional_import
+from consilience._support.errors import InputError
+from consilience._support.files import whole_file
+from consilience._support.optional import optional_import
 from consilience.core.grouping import DistinctRows
 from consilience.dask.aggregate import RowIndex, Terms, block_rows
 from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
 from consilience.dask.engine import Engine, fetch
 from consilience.dask.pce_blocks import Closing, final_labels
-from consilience.diagnostics.posterior import Evidence, judge_rows
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.inference.posterior import Evidence, judge_rows
 
 
 class Looked(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from consilience._errors import InputError, InputTypeError
-from consilience._sklearn import fit_context, random_source
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.sklearn import fit_context, random_source
 from consilience.dask.blocks import is_dask_array, load, reading
 from consilience.dask.engine import Engine, engine_for
 from consilience.dask.rows import BlockArray, dask_array, delayed_calls

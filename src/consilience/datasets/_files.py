@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.datasets._dataset import Dataset
 
 _VARIABLE = "CONSILIENCE_DATA"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from consilience._sklearn import Interval, check_parameter, random_source
+from consilience._support.sklearn import Interval, check_parameter, random_source
 from consilience.datasets._dataset import Dataset
 
 _MEANS = (((1.0, 1.0), (4.0, 2.0)), ((1.0, 3.0), (3.0, 1.0)))  # view, cluster

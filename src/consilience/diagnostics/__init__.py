@@ -2,9 +2,7 @@
 
 from consilience.diagnostics.bases import base_table
 from consilience.diagnostics.columns import Profile, profile
-from consilience.diagnostics.counting import ClusterCount, choose_n_clusters
 from consilience.diagnostics.links import identifiability, missing_not_at_random, require_linked
-from consilience.diagnostics.neighbours import support
 from consilience.diagnostics.overview import (
     cluster_flow,
     consensus_distribution,
@@ -13,10 +11,12 @@ from consilience.diagnostics.overview import (
     missing_patterns,
     pairwise_agreement,
 )
-from consilience.diagnostics.posterior import confidence
-from consilience.diagnostics.resampling import resample_n_clusters
 from consilience.diagnostics.summary import Diagnostics, diagnose
 from consilience.diagnostics.typical import TypicalLabels, typical_labels
+from consilience.inference.counting import ClusterCount, choose_n_clusters
+from consilience.inference.neighbours import support
+from consilience.inference.posterior import confidence
+from consilience.inference.resampling import resample_n_clusters
 
 __all__ = [
     "ClusterCount",

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from consilience.diagnostics.counts import (
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import (
     JointRows,
     Tabulated,
     adjusted_information,
@@ -17,7 +18,6 @@ from consilience.diagnostics.counts import (
     pairwise_information,
     silent,
 )
-from consilience.partitions import Partitions
 
 # Instances that a base must have seen, per cluster, before its own agreement outweighs the average one.
 _TRUSTED_PER_CLUSTER = 10

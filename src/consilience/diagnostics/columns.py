@@ -11,16 +11,16 @@ import narwhals as nw
 import numpy as np
 from scipy.stats import rankdata
 
-from consilience._errors import InputError, InputTypeError
-from consilience._label_tables import require_ids, rows_text
-from consilience._shown import Table, as_html
-from consilience._sklearn import Interval, check_parameter, random_source
-from consilience._values import counted, did_you_mean, is_missing
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.shown import Table, as_html
+from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.values import counted, did_you_mean, is_missing
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
-from consilience.diagnostics.counts import Finding, Tabulated, corrected_association
 from consilience.diagnostics.typical import in_words, shares_and_lifts, typicality
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import Finding, Tabulated, corrected_association
+from consilience.io.frames import require_ids, rows_text
 
 _LEVELS = 3  # of a category that are named for a cluster
 _SHOWN = 2  # clusters that the printed table names for a column

@@ -15,9 +15,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.stats import chi2
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.core import hot
-from consilience.diagnostics.counts import (
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import (
     JointRows,
     Tabulated,
     adjusted_information,
@@ -26,7 +27,6 @@ from consilience.diagnostics.counts import (
     label_counts,
     silent,
 )
-from consilience.partitions import Partitions
 
 # Sums over all subsets of the bases take m 2^m additions and 2^m numbers: 30 MB and half a second here.
 _MAX_SUBSETS = 22

@@ -11,11 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from consilience._errors import InputError
-from consilience._sklearn import Interval, check_parameter, random_source
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval, check_parameter, random_source
 from consilience.core.blocks import map_blocks
 from consilience.core.tables import indicator, total
-from consilience.diagnostics.counts import (
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import (
     JointRows,
     Tabulated,
     check_labels,
@@ -23,8 +24,7 @@ from consilience.diagnostics.counts import (
     label_counts,
     pairwise_information,
 )
-from consilience.diagnostics.neighbours import support, support_of_rows
-from consilience.partitions import Partitions
+from consilience.inference.neighbours import support, support_of_rows
 
 _GRID = np.arange(101) / 100
 _LOW, _HIGH = 10, 90  # places on the grid between which a pair is undecided

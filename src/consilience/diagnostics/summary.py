@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from consilience._values import counted
+from consilience._support.values import counted
 from consilience.diagnostics.bases import Bases, base_table
-from consilience.diagnostics.counts import Finding, JointRows, Tabulated, joint_rows
 from consilience.diagnostics.links import (
     Identifiability,
     MissingNotAtRandom,
@@ -18,9 +17,10 @@ from consilience.diagnostics.links import (
     listed,
     missing_not_at_random,
 )
-from consilience.diagnostics.neighbours import ClusterConsensus, support
-from consilience.diagnostics.posterior import gather_evidence, judge
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import Finding, JointRows, Tabulated, joint_rows
+from consilience.inference.neighbours import ClusterConsensus, support
+from consilience.inference.posterior import gather_evidence, judge
 
 # Rules of thumb, not tests: from where on a sentence is worth the reader's time.
 _MASK_ASSOCIATION = 0.3

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from consilience._shown import Table, as_html
-from consilience._values import counted
-from consilience.diagnostics.counts import JointRows, Tabulated, joint_rows, label_counts
-from consilience.partitions import Partitions
+from consilience._support.shown import Table, as_html
+from consilience._support.values import counted
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import JointRows, Tabulated, joint_rows, label_counts
 
 
 @dataclass(frozen=True, repr=False, eq=False)

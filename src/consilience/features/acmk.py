@@ -13,11 +13,11 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Clusterer, fit_context, random_source
-from consilience._talk import tell
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Clusterer, fit_context, random_source
+from consilience._support.talk import tell
+from consilience._support.warnings import warn
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.parameters import Count, Positive, Seed, Verbose, parameters
 from consilience.features import _acmk_admm as dense

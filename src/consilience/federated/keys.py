@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 
 ID_BYTES = 32
 _FEWEST_BYTES = 16  # a shorter key can be found by trying, and with it every id

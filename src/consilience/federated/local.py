@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 
 APP = """\
 [project]

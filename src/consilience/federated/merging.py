@@ -10,14 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from consilience._errors import InputError
-from consilience._label_tables import in_every_row
+from consilience._support.errors import InputError
+from consilience.evidence.partitions import Partitions
 from consilience.federated.keys import ID_BYTES
 from consilience.federated.parts import Part, PartyError, as_words
-from consilience.partitions import Partitions
+from consilience.io.frames import in_every_row
 
 if TYPE_CHECKING:
-    from consilience.fusion import Fusion
+    from consilience.results import Fusion
 
 
 class Answer(NamedTuple):
@@ -95,7 +95,7 @@ def merge_parts(
     >>> bool(own["cleo"] == own["fay"] != own["dan"] == own["eve"])
     True
     """
-    from consilience.fusion import fuse  # only the server needs it, and it takes a second
+    from consilience.results import fuse  # only the server needs it, and it takes a second
 
     _refuse_repeated(parts)
     absent = _who_is_absent(parts, parties, allow_absent)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
+from consilience.evidence.partitions import MISSING, Partitions
 from consilience.federated.keys import keyed_ids
-from consilience.partitions import MISSING, Partitions
 
 SMALLEST = 5  # members of a label that may leave, where the party does not say
 

@@ -10,16 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from consilience._errors import InputError
-from consilience._files import Outputs
-from consilience._values import did_you_mean
-from consilience.cli import files
-from consilience.cli.errors import UsageError
-from consilience.cli.labels import read_labels
+from consilience._support.errors import InputError, UsageError
+from consilience._support.files import Outputs
+from consilience._support.values import did_you_mean
+from consilience.evidence.labels import read_labels
+from consilience.evidence.partitions import Partitions
 from consilience.federated.keys import read_key
 from consilience.federated.merging import Answer
 from consilience.federated.parts import SMALLEST, PartyError, Prepared, prepare
-from consilience.partitions import Partitions
+from consilience.io import files
 
 
 class Own(NamedTuple):

@@ -10,10 +10,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from consilience.core.discretize import fill_empty_clusters, spectral_rotation
 from consilience.core.eigen import leading_eigenpairs
+from consilience.evidence.views import Views
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.rows import unit_rows
 from consilience.multiview.scaling import Matrix
-from consilience.views import Views
 
 
 class GraphMethod(ViewMethod):

@@ -12,9 +12,9 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
+from consilience.evidence.views import Views
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.scaling import Matrix, fill_with_mean, learn_scalings, unit_norm_rows
-from consilience.views import Views
 
 
 @parameters

@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
 from consilience._methods import About
-from consilience._warnings import warn
+from consilience._support.warnings import warn
 from consilience.core.anchors import (
     FusedSimilarity,
     Matrix,
@@ -30,10 +30,10 @@ from consilience.core.anchors import (
 from consilience.core.graphs import neighbour_graph
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.stiefel import polar_factor
+from consilience.evidence.views import Views
 from consilience.multiview.base import EmbeddingMethod, Normalize
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import learn_scalings, scale_views
-from consilience.views import Views
 
 # Below this many common instances for every cluster, anchors are reached through the neighbours in a view.
 FEW = 8

@@ -11,15 +11,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._errors import InputError
 from consilience._methods import About
-from consilience._sklearn import Clusterer, Embedder, fit_context, random_source
-from consilience._talk import tell
-from consilience._values import counted
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Clusterer, Embedder, fit_context, random_source
+from consilience._support.talk import tell
+from consilience._support.values import counted
+from consilience._support.warnings import warn
 from consilience.core.parameters import Count, Seed, parameters
+from consilience.evidence.views import Views, check_views, one_table
 from consilience.multiview.rows import cluster_rows
-from consilience.views import Views, check_views, one_table
 
 # How the features of a view are scaled.
 Normalize = Literal["auto", "standard", "tfidf", "l2"] | None

@@ -11,12 +11,12 @@ from scipy.sparse.linalg import LinearOperator, cg
 from consilience._methods import About
 from consilience.core.parameters import Count, NonNegative, Positive, Verbose, parameters
 from consilience.core.sweeps import Progress, Sweeps
+from consilience.evidence.views import Views
 from consilience.multiview._affinity import GraphMethod, normalized_embedding, squared_distances
 from consilience.multiview._factors import nonnegative_views, squared_error, squared_norm
 from consilience.multiview.pvc import start_pvc
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix
-from consilience.views import Views
 
 
 class IMGResult(NamedTuple):

@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._errors import InputError
-from consilience._sklearn import StrOptions
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.sklearn import StrOptions
+from consilience._support.warnings import warn
 from consilience.core.blocks import BLOCK_ROWS
 from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
@@ -29,9 +29,9 @@ from consilience.core.kernels import (
     take_pairs,
 )
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
+from consilience.evidence.views import Views, check_views, one_table
 from consilience.multiview.base import EmbeddingMethod
 from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
-from consilience.views import Views, check_views, one_table
 
 _FUNCTIONS = {"linear", "rbf", "poly", "cosine", "precomputed"}
 KernelOrEmbedding = Annotated[Any, StrOptions(_FUNCTIONS | {"embedding"}), callable]

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
-from consilience._sklearn import StrOptions
+from consilience._support.errors import InputError
+from consilience._support.sklearn import StrOptions
 from consilience.core.kernels import Kernel, leading_eigenvectors, multiply, project
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.stiefel import orthonormalize, polar_factor

@@ -9,9 +9,9 @@ import numpy as np
 from consilience._methods import About
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.sweeps import Progress, Sweeps
+from consilience.evidence.views import Views
 from consilience.multiview._factors import FactorMethod, Factors, filled_views, start_all
 from consilience.multiview.scaling import Matrix
-from consilience.views import Views
 
 # Steps of a view within a round, as in the authors' program.
 _INNER = 30

@@ -9,6 +9,7 @@ import numpy as np
 from consilience._methods import About
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.sweeps import Progress, Sweeps
+from consilience.evidence.views import Views
 from consilience.multiview._factors import (
     FactorMethod,
     Factors,
@@ -18,7 +19,6 @@ from consilience.multiview._factors import (
     start_all,
 )
 from consilience.multiview.scaling import Matrix
-from consilience.views import Views
 
 # Steps of a view within a round, as in the authors' program.
 _INNER = 100

@@ -12,9 +12,9 @@ from consilience.core.discretize import fill_empty_clusters, label_sums
 from consilience.core.parameters import parameters
 from consilience.core.stiefel import polar_factor
 from consilience.core.sweeps import Progress
+from consilience.evidence.views import Views
 from consilience.multiview.kernels import cluster_embedding
 from consilience.multiview.late import LateFusion, common_directions, fuse_embeddings
-from consilience.views import Views
 
 
 class OSLFIMVCResult(NamedTuple):

@@ -13,19 +13,19 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.metrics import adjusted_rand_score, euclidean_distances
 from threadpoolctl import threadpool_limits
 
-from consilience._errors import InputError
 from consilience._methods import About
-from consilience._values import counted, did_you_mean
-from consilience._warnings import warn
+from consilience._support.errors import InputError
+from consilience._support.values import counted, did_you_mean
+from consilience._support.warnings import warn
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.neighbours import NeighbourIndex
 from consilience.core.parameters import parameters
-from consilience.diagnostics.counts import Finding
+from consilience.evidence.views import Views
+from consilience.inference.counts import Finding
 from consilience.metrics import matched_accuracy_score
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.rows import cluster_rows, quick_clusters, unit_rows
 from consilience.multiview.scaling import by_deviation, by_rarity, unit_norm_rows
-from consilience.views import Views
 
 Matrix = Any  # a 2-D float array or a CSR array
 Kind = Literal["counts", "measurements", "links"]

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._errors import InputError
-from consilience.views import Views
+from consilience._support.errors import InputError
+from consilience.evidence.views import Views
 
 Matrix = Any  # a 2-D float array or a CSR array
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from consilience._methods import About
 from consilience.core.parameters import Count, parameters
+from consilience.evidence.views import Views
 from consilience.multiview._affinity import (
     GraphMethod,
     average_over_views,
@@ -20,7 +21,6 @@ from consilience.multiview._affinity import (
 )
 from consilience.multiview.base import Normalize
 from consilience.multiview.scaling import Matrix, normalized_views
-from consilience.views import Views
 
 
 class SNFResult(NamedTuple):

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from consilience._methods import About
 from consilience.core.parameters import Positive, parameters
+from consilience.evidence.views import Views
 from consilience.multiview._affinity import (
     Cut,
     GraphMethod,
@@ -20,7 +21,6 @@ from consilience.multiview._affinity import (
 from consilience.multiview.base import Normalize
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix, fill_with_mean, normalized_views
-from consilience.views import Views
 
 
 def spectral_concat(

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from consilience._errors import InputError, InputTypeError
-from consilience._values import did_you_mean
-from consilience.diagnostics.counts import label_counts
-from consilience.fusion import Fusion
-from consilience.partitions import Partitions
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.values import did_you_mean
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import label_counts
+from consilience.results import Fusion
 
 
 def require_fusion(result: Any, function: str) -> None:

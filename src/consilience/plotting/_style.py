@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from consilience._optional import optional_import
+from consilience._support.optional import optional_import
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

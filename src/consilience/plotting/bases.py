@@ -8,10 +8,9 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from consilience._errors import InputTypeError
+from consilience._support.errors import InputTypeError
 from consilience.diagnostics import missing_patterns, pairwise_agreement
-from consilience.fusion import Fusion
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
 from consilience.plotting._inputs import partitions_of, require_fusion
 from consilience.plotting._style import (
     INK,
@@ -24,6 +23,7 @@ from consilience.plotting._style import (
     name_ticks,
     tidy,
 )
+from consilience.results import Fusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from consilience._optional import optional_import
+from consilience._support.optional import optional_import
 from consilience.core.linkage import average_linkage
 from consilience.diagnostics import consensus_map, membership
-from consilience.fusion import Fusion
 from consilience.plotting._inputs import base_cluster_colors, chosen_bases, require_fusion
 from consilience.plotting._style import (
     NEEDED,
@@ -22,6 +21,7 @@ from consilience.plotting._style import (
     name_ticks,
     tidy,
 )
+from consilience.results import Fusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from consilience._errors import InputError
-from consilience.fusion import Fusion
+from consilience._support.errors import InputError
 from consilience.plotting._style import axis_or_new, cluster_colors, legend, tidy
+from consilience.results import Fusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

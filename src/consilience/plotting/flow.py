@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.diagnostics import cluster_flow
-from consilience.fusion import Fusion
-from consilience.fusion.following import aligned, read_earlier
 from consilience.plotting._inputs import base_cluster_colors, chosen_bases, require_fusion
 from consilience.plotting._style import UNASSIGNED, axis_or_new, cluster_colors, name_ticks, shown_name
 from consilience.plotting.tracking import draw_flows
+from consilience.results import Fusion
+from consilience.results.following import aligned, read_earlier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

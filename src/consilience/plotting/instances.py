@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from consilience._errors import InputError
-from consilience._sklearn import Interval, StrOptions, check_parameter, random_source
-from consilience.fusion import Fusion
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience.plotting._inputs import require_fusion
 from consilience.plotting._style import (
     UNASSIGNED,
@@ -23,6 +22,7 @@ from consilience.plotting._style import (
     readable_on,
     tidy,
 )
+from consilience.results import Fusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

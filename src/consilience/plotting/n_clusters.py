@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.diagnostics import ClusterCount, consensus_distribution
-from consilience.diagnostics.resampling import ResampledCount
-from consilience.fusion import Fusion
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.inference.resampling import ResampledCount
 from consilience.plotting._inputs import partitions_of
 from consilience.plotting._style import INK, MARK, axis_or_new, legend, lightness_ramp, tidy
+from consilience.results import Fusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from consilience._errors import InputError
-from consilience._optional import optional_import
+from consilience._support.errors import InputError
+from consilience._support.optional import optional_import
 from consilience.diagnostics import cluster_flow
-from consilience.fusion import Fusion
 from consilience.plotting._style import (
     NEEDED,
     UNASSIGNED,
@@ -23,6 +22,7 @@ from consilience.plotting._style import (
     readable_on,
     tidy,
 )
+from consilience.results import Fusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._label_tables import plain
 from consilience.core.grouping import group
-from consilience.diagnostics.counts import JointRows, label_counts, to_plain
-from consilience.diagnostics.posterior import is_tie, predict_labels
-from consilience.fusion import Fusion
-from consilience.fusion.explaining import n_changes, nearest_rows, turns_of
+from consilience.inference.counts import JointRows, label_counts, to_plain
+from consilience.inference.posterior import is_tie, predict_labels
+from consilience.io.frames import plain
+from consilience.results import Fusion
+from consilience.results.explaining import n_changes, nearest_rows, turns_of
 
 # What a base clustering says about an instance, besides the number of a consensus cluster.
 UNSEEN, UNDECIDED = -1, -2

@@ -13,11 +13,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from consilience._errors import InputError, InputTypeError
-from consilience._files import whole_file
-from consilience._optional import optional_import
-from consilience.fusion import Fusion
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.files import whole_file
+from consilience._support.optional import optional_import
 from consilience.report.summarize import FORMAT, summarize
+from consilience.results import Fusion
 
 # Okabe and Ito's colours that can be told apart by colour-blind readers; yellow, faint on white, comes late.
 _PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#6a51a3")

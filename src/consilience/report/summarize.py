@@ -15,9 +15,9 @@ import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list
 from scipy.spatial.distance import squareform
 
-from consilience._errors import InputError, InputTypeError
-from consilience._sklearn import Interval, check_parameter
-from consilience._values import counted
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.sklearn import Interval, check_parameter
+from consilience._support.values import counted
 from consilience.diagnostics import (
     Profile,
     cluster_flow,
@@ -26,10 +26,10 @@ from consilience.diagnostics import (
     pairwise_agreement,
     typical_labels,
 )
-from consilience.diagnostics.counts import Finding, JointRows, adjusted_information, label_counts, to_plain
-from consilience.fusion import Comparison, Fusion
-from consilience.partitions import Partitions
+from consilience.evidence.partitions import Partitions
+from consilience.inference.counts import Finding, JointRows, adjusted_information, label_counts, to_plain
 from consilience.report._instances import list_instances, plain_id
+from consilience.results import Comparison, Fusion
 
 FORMAT = "consilience-report/1"
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._errors import InputError
-from consilience._optional import optional_import
-from consilience._values import did_you_mean
-from consilience.views import Views, check_views
+from consilience._support.errors import InputError
+from consilience._support.optional import optional_import
+from consilience._support.values import did_you_mean
+from consilience.evidence.views import Views, check_views
 
 Choice = str | Mapping[str, str] | None
 

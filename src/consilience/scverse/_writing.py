@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import consilience
-from consilience._optional import optional_import
+from consilience._support.optional import optional_import
 from consilience.core.consensusgraph import consensus_graph, most_sharing
-from consilience.fusion import Fusion
 from consilience.plotting import cluster_colors
+from consilience.results import Fusion
 
 
 def write(

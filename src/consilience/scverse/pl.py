@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from consilience._errors import InputError, InputTypeError
-from consilience._sklearn import Interval, check_parameter, random_source
-from consilience._values import did_you_mean, is_annotated
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.values import did_you_mean, is_annotated
 from consilience.plotting._style import UNASSIGNED, axis_or_new, cluster_colors, legend, tidy
 
 if TYPE_CHECKING:

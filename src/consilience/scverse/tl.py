@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from consilience._errors import InputError, InputTypeError
-from consilience._sklearn import Interval, check_parameter, random_source
-from consilience._values import did_you_mean, is_annotated
-from consilience.fusion import fuse
-from consilience.fusion import fuse_views as fuse_tables
+from consilience._support.errors import InputError, InputTypeError
+from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.values import did_you_mean, is_annotated
+from consilience.results import fuse
+from consilience.results import fuse_views as fuse_tables
 from consilience.scverse._reading import read_modalities, require_names
 from consilience.scverse._writing import write
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
-from consilience._errors import InputError
+from consilience._support.errors import InputError
 from consilience.federated.flower import records
 from consilience.federated.merging import merge_parts
 from consilience.federated.parts import Part, PartyError

@@ -1,0 +1,24 @@
+"""One call over all methods: partial labels or views in, one clustering that says how sure it is out."""
+
+from consilience.results.comparison import Compared, Comparison, compare
+from consilience.results.explaining import Explanation
+from consilience.results.following import Changes
+from consilience.results.fusion import Candidate, Fusion, Placed
+from consilience.results.labels import fuse
+from consilience.results.saving import load, save
+from consilience.results.views import fuse_views
+
+__all__ = [
+    "Candidate",
+    "Changes",
+    "Compared",
+    "Comparison",
+    "Explanation",
+    "Fusion",
+    "Placed",
+    "compare",
+    "fuse",
+    "fuse_views",
+    "load",
+    "save",
+]

@@ -1,0 +1,432 @@
+"""What a fusion found: labels, how far to trust them, and why this method."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from consilience._support.errors import InputTypeError
+from consilience._support.optional import optional_import
+from consilience._support.values import counted, object_array
+from consilience.core.completion import complete_labels
+from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
+from consilience.diagnostics.summary import instance_warnings, missing_warnings
+from consilience.evidence.partitions import Partitions, Unknown
+from consilience.inference.counts import Finding, JointRows, joint_rows
+from consilience.inference.posterior import (
+    Evidence,
+    FittedRows,
+    fitted_rows,
+    gather_evidence,
+    judge_rows,
+    place_rows,
+)
+from consilience.results._names import base_named, given_names, names_after
+from consilience.results._neighbours import ViewNeighbours
+from consilience.results.explaining import Explanation, explain, find_instance
+from consilience.results.following import Changes, follow, read_earlier
+from consilience.results.saving import save
+from consilience.results.telling import as_html, as_text
+
+
+class Candidate(NamedTuple):
+    """A method that was tried, and the mean NMI (sqrt) of its answer with the base clusterings."""
+
+    method: str
+    agreement: float
+    polished: bool = False  # whether the mixture improved what it found
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"{self.method}, polished" if self.polished else self.method
+
+
+class ViewUse(NamedTuple):
+    """How a view was read, what was used of it, and how far it agrees with the clusters."""
+
+    name: str
+    kind: str  # "counts", "measurements" or "links"
+    looks: tuple[str, ...]  # scalings of its features
+    n_rows: int  # that were used
+    n_empty: int  # rows without any entry, which count as absent
+    agreement: float  # of its neighbours with the clusters: 0 as by chance, 1 always; NaN if it was not used
+    weight: float
+
+    @property
+    def agrees(self) -> str:
+        """The agreement as it is shown."""
+        return "-" if np.isnan(self.agreement) else f"{self.agreement:.2f}"
+
+
+class Placed(NamedTuple):
+    """What `Fusion.place` returns, an entry per new instance."""
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    alternative: np.ndarray  # the next best cluster, -1 for none
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Fusion:
+    """One clustering of all instances; what `fuse` and `fuse_views` return.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_instances,)
+        Consensus cluster of every instance, in input order; 0 is the largest. -1 for an instance that no
+        base clustering saw, where that was allowed.
+    partitions : Partitions
+        The base clusterings as they were read.
+    method, reason : str
+        The method that made the labels, and why it was taken.
+    model : estimator
+        The fitted estimator.
+    candidates : tuple of Candidate
+        The methods that were compared, best first; empty where one was asked for.
+    cluster_count : ClusterCount or None
+        How the number of clusters was found, where it was not given.
+    neighbours : object or None
+        What places new instances by their features, where `fuse_views` merged views.
+    changes : Changes or None
+        What became of the clusters of an earlier result, where they were followed; see :meth:`like`.
+    cluster_names : tuple of str or None
+        Names of the clusters, where they have any; see `names`.
+    diagnostics : Diagnostics
+        Everything that can be said about how far to trust the labels; computed when first asked for.
+    """
+
+    labels: np.ndarray
+    partitions: Partitions
+    method: str
+    reason: str
+    model: Any
+    candidates: tuple[Candidate, ...] = ()
+    cluster_count: ClusterCount | None = None
+    neighbours: ViewNeighbours | None = None
+    changes: Changes | None = None
+    cluster_names: tuple[str, ...] | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(np.unique(self.labels[self.labels >= 0]))
+
+    @property
+    def n_numbers(self) -> int:
+        """One more than the largest number of a cluster: more than there are where some are not used."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def index(self) -> np.ndarray | None:
+        """Ids of the instances, in the order of `labels`; None where they are known by position only."""
+        return self.partitions.index
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the clusters: their numbers, unless `fuse(named_after=...)` or `rename` gave others."""
+        return self.cluster_names or tuple(map(str, range(self.n_numbers)))
+
+    def named_after(self, base: str) -> Fusion:
+        """The same with clusters named after the labels of a base clustering.
+
+        Each label names at most one cluster, such that as many instances as possible are in the cluster that
+        has the name of their label. Clusters that are left over keep their number.
+        """
+        return self._with_names(names_after(self.partitions, self.rows, base_named(self.partitions, base)))
+
+    def rename(self, names: Mapping[int, str] | Sequence[str]) -> Fusion:
+        """The same with other names of clusters: one for each, or a dict such as ``{0: "loyal"}``."""
+        return self._with_names(given_names(names, self.names))
+
+    def _with_names(self, names: tuple[str, ...]) -> Fusion:
+        other = copy(self)  # keeps what was computed already: no number depends on names
+        object.__setattr__(other, "cluster_names", names)
+        return other
+
+    @cached_property
+    def rows(self) -> JointRows:
+        """The distinct rows of base labels and consensus label, which all diagnostics read."""
+        return joint_rows(self.partitions, self.labels)
+
+    @property
+    def by_views(self) -> bool:
+        """Whether the model clustered views itself and says what it read and used of each, as PSE does."""
+        return hasattr(self.model, "view_readings_")
+
+    @property
+    def views(self) -> list[ViewUse]:
+        """What was read and used of every view; empty where base clusterings were merged."""
+        if not self.by_views:
+            return []
+        model = self.model
+        found = zip(model.view_readings_.items(), model.view_agreement_, model.view_weights_, strict=True)
+        return [
+            ViewUse(name, read.kind, read.looks, read.n_rows, read.n_empty, float(agreement), float(weight))
+            for (name, read), agreement, weight in found
+        ]
+
+    @property
+    def view_support(self) -> np.ndarray:
+        """How strongly each view supports each cluster, (n_views, n_numbers); NaN where it cannot tell."""
+        found = np.full((len(self.views), self.n_numbers), np.nan)
+        for own in np.unique(self.model.labels_[self.model.labels_ >= 0]):
+            found[:, self.labels[self.model.labels_ == own][0]] = self.model.view_support_[:, own]
+        return found
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """Numbers of the clusters that the model of views numbers otherwise; the last is that of -1."""
+        numbers = np.full(int(self.model.labels_.max()) + 2, -1)
+        numbers[self.model.labels_] = self.labels
+        numbers[-1] = -1
+        return numbers
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """See :func:`consilience.diagnostics.diagnose`. Of views, the model says how sure it is."""
+        found = diagnose(self.partitions, self.rows)
+        if not self.by_views:
+            return found
+        sure, (margin, behind) = self.model.confidence_, self.model.borders_
+        sentences = [
+            *self.model.findings_,
+            *missing_warnings(found.missing),
+            *instance_warnings(sure, self.labels, self.partitions.counts),
+        ]
+        return replace(
+            found,
+            confidence=sure,
+            margin=margin,
+            alternative=self._numbers[behind],
+            warnings=sentences,
+            of_views=True,
+        )
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Per instance, how sure its label is, 0 to 1: see ``diagnostics.reading`` for how to read it."""
+        return self.diagnostics.confidence
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Per instance, the chance of its cluster over that and the chance of the next best; .5 is a tie."""
+        return self.diagnostics.margin
+
+    @property
+    def coverage(self) -> np.ndarray:
+        """Per instance, the share of the base clusterings that saw it."""
+        return self.diagnostics.coverage
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Per base clustering, how far to trust it: its squared agreement, scaled to mean one."""
+        return self.diagnostics.bases.weights
+
+    @property
+    def agreement(self) -> np.ndarray:
+        """Per base clustering, its adjusted mutual information with the labels, on the instances it saw."""
+        return self.diagnostics.bases.agreement
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """About the number of clusters, where it was found, and about the labels."""
+        count = self.cluster_count
+        return [*(count.warnings if count is not None else ()), *self.diagnostics.warnings]
+
+    @cached_property
+    def imputed(self) -> Any:
+        """The label table with every missing entry filled in by the label it would most likely have had.
+
+        In the user's own label names and kind of table. Rows of instances that nobody saw stay empty.
+        """
+        return self.partitions.decode(self.completed.codes)
+
+    @cached_property
+    def completed(self) -> Partitions:
+        """The same as `imputed`, as :class:`Partitions`."""
+        rows = self.rows
+        seen = (rows.codes >= 0).any(axis=1)
+        codes = rows.codes.copy()
+        codes[seen] = complete_labels(
+            rows.codes[seen], rows.counts[seen], self.partitions.offsets, rows.labels[seen], rows.n_clusters
+        )
+        return self.partitions.fill(codes[rows.inverse])
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What base labels say about the clusters, which places new instances."""
+        return gather_evidence(self.partitions, self.rows)
+
+    @cached_property
+    def _fitted(self) -> FittedRows:
+        return fitted_rows(self.rows)
+
+    def predict(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> np.ndarray:
+        """Clusters of new instances, in the numbers of `labels`.
+
+        One with the base labels of an instance that was there gets its cluster.
+
+        Parameters
+        ----------
+        new : table of base labels, or views
+            What `fuse` or `fuse_views` got, of other instances: their labels by the same base clusterings,
+            or any of the same views.
+        mask : array of bool of shape (n_new, n_views), optional
+            True where a new instance is present in a view.
+        unknown : {"error", "missing"}, default="error"
+            What to do with a base label that was not fitted: refuse it, or read it as missing and warn.
+        """
+        return self.place(new, mask=mask, unknown=unknown).labels
+
+    def place(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> Placed:
+        """Clusters of new instances, how sure they are, and which would be next.
+
+        Parameters
+        ----------
+        new, mask, unknown
+            As in `predict`.
+
+        Returns
+        -------
+        placed : Placed
+            ``labels``, ``confidence`` and ``alternative`` of every new instance. An instance of which nothing
+            is known has the label -1. Of views, ``confidence`` is NaN and ``alternative`` -1 where the
+            method cannot tell.
+        """
+        if self.partitions.views is None:
+            return self.place_codes(self.partitions.encode(new, unknown=unknown))
+        if self.neighbours is not None:
+            labels = self.neighbours.place(new, self.labels, mask)
+            return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
+        if not hasattr(self.model, "predict"):
+            raise InputTypeError(
+                f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
+            )
+        if hasattr(self.model, "place"):
+            labels, sure, behind = self.model.place(new, mask=mask)
+            return Placed(self._numbers[labels], sure, self._numbers[behind])
+        labels = self._numbers[self.model.predict(new, mask=mask)]
+        if not hasattr(self.model, "predict_confidence"):
+            return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
+        return Placed(labels, self.model.predict_confidence(new, mask=mask), np.full(len(labels), -1))
+
+    def place_codes(self, codes: np.ndarray) -> Placed:
+        """`place` of rows of base labels as ``partitions.encode`` gives them."""
+        labels = place_rows(self.evidence, self._fitted, codes)
+        labels[(codes < 0).all(axis=1)] = -1
+        found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
+        return Placed(labels, found.confidence, found.alternative)
+
+    def explain(self, instance: Any) -> Explanation:
+        """Why an instance is in its cluster: who said what, who is like it, what would change it.
+
+        Parameters
+        ----------
+        instance : object
+            Its id, or its position where instances have no ids.
+
+        Examples
+        --------
+        >>> from consilience import fuse
+        >>> said = {"a": ["x", "x", "x", "y", "y", "y"], "b": ["p", "p", "q", "q", "q", "q"],
+        ...         "c": ["s", "s", "t", "t", "t", None]}
+        >>> for sentence in fuse(said, 2, random_state=0).explain(2).sentences[1:]:
+        ...     print(sentence)
+        If 'b' had said 'p', it would be in cluster 1.
+        If 'c' had said 's', it would be in cluster 1.
+        """
+        row = find_instance(self.partitions, instance)
+        found = self.diagnostics
+        return explain(
+            self.partitions,
+            self.rows,
+            self.evidence,
+            row,
+            confidence=float(found.confidence[row]),
+            margin=float(found.margin[row]),
+            alternative=int(found.alternative[row]),
+            cluster_names=self.cluster_names,
+        )
+
+    def like(self, earlier: Any) -> Fusion:
+        """The same clusters under the numbers of the earlier ones that they overlap most.
+
+        Parameters
+        ----------
+        earlier : Fusion, dict or series of labels by id, frame of id and label, or array
+            The earlier result. Instances are known again by their ids, or by position where neither has ids.
+
+        Returns
+        -------
+        fusion : Fusion
+            Its ``changes`` say what stayed, split, merged, appeared and vanished. A number of a cluster that
+            is gone is not used again, so numbers may have gaps.
+
+        Examples
+        --------
+        >>> from consilience import fuse
+        >>> march = fuse([["a", "x"], ["a", "x"], ["b", "y"], ["b", "y"], ["b", "y"]], 2, random_state=0)
+        >>> april = fuse([["a", "x"], ["a", "x"], ["a", "x"], ["b", "y"], ["b", "y"]], 2, random_state=0)
+        >>> march.labels, april.labels
+        (array([1, 1, 0, 0, 0]), array([0, 0, 0, 1, 1]))
+        >>> april.like(march).labels
+        array([1, 1, 1, 0, 0])
+        >>> april.like(march).changes.n_moved
+        1
+        """
+        read = read_earlier(earlier, self.partitions.index_name)
+        labels, changes = follow(self.labels, self.partitions, read)
+        found = replace(self, labels=labels, changes=changes, cluster_names=None)
+        return found.rename({c: read.names[c] for c in changes.stayed}) if read.names else found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keep the result in a file; :func:`consilience.load` has it back.
+
+        Parameters
+        ----------
+        path : path
+            Where to write. The file is there completely or not at all, and loading it executes nothing.
+        """
+        save(self, path)
+
+    def to_frame(self) -> Any:
+        """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
+
+        With a column ``name`` where clusters have names, empty for an unassigned instance. ``alternative``
+        is the next best cluster for an instance, -1 if there is none. A frame of the kind that was given; a
+        pandas frame where the labels came in no frame.
+        """
+        found = self.diagnostics
+        names = {} if self.cluster_names is None else {"name": object_array([*self.names, None])[self.labels]}
+        columns = {
+            "label": self.labels,
+            **names,
+            "confidence": found.confidence,
+            "margin": found.margin,
+            "coverage": found.coverage,
+            "alternative": found.alternative,
+        }
+        if self.partitions.backend is not None:
+            return self.partitions.frame(columns)
+        pandas = optional_import(
+            "pandas", needed_for="to_frame() of labels that came in no frame", extra="frames"
+        )
+        return pandas.DataFrame(columns, index=self.partitions.index)
+
+    def summary(self) -> str:
+        """What was found, in words: method, clusters, views or base clusterings, warnings."""
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        clusters = counted(self.n_clusters, "cluster")
+        return f"Fusion({counted(len(self.labels), 'instance')} in {clusters} by {self.method})"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

@@ -1,0 +1,443 @@
+"""Merge partial labels: the method that agrees best with them, or the one that was asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from consilience import consensus
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval, random_source
+from consilience._support.talk import Progress, tell, watched
+from consilience._support.values import counted
+from consilience._support.warnings import warn
+from consilience.consensus import LabelMethod
+from consilience.core.grouping import group
+from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
+from consilience.evidence.partitions import Partitions
+from consilience.metrics import ensemble_agreement
+from consilience.results._names import base_named
+from consilience.results.fusion import Candidate, Fusion
+from consilience.results.preparing import merge_linked, repeat_bases
+
+# Methods that "auto" compares, and the most distinct label rows for which it tries them.
+CANDIDATES = {
+    "DAL": np.inf,
+    "LWGP": np.inf,
+    "PCE": np.inf,
+    "MixtureConsensus": np.inf,
+    "LWEA": 5_000,
+    "SPCE": 1_000,
+}
+# Above this many distinct rows methods are compared on a sample of so many instances.
+SAMPLE = 5_000
+# Base clusterings have about the wanted number of clusters if this share of them is within that distance.
+_SHARE_NEAR, _NEAR = 0.9, 0.25
+# Where they have not, DAL is taken but for two cases, in which only these methods play a part. Agreement with
+# base clusterings of other numbers of clusters is a poor guide to small differences, and a good one to a
+# failure: LWEA takes DAL's place if it agrees better by so much.
+_MIXED = ("DAL", "LWEA", "MixtureConsensus")
+_LEAD = 0.2
+# Where base clusterings err independently, the mixture improves whatever it starts from, and its answers are
+# better; where they share their errors, as clusterings of the same features do, it hardly moves anything.
+# It is believed if it makes DAL agree better by so much, and instances have so many labels on average.
+_IMPROVED, _ENOUGH = 0.04, 6.0
+
+
+class Choice(NamedTuple):
+    """A fitted model, and why it was chosen."""
+
+    model: Any
+    method: str
+    reason: str
+    candidates: tuple[Candidate, ...] = ()
+
+
+def fuse(
+    labels: Any,
+    n_clusters: int | Literal["auto"],
+    *,
+    method: Any = "auto",
+    negative: Literal["missing", "noise"] | None = None,
+    index: Any = None,
+    unobserved: Literal["error", "noise", "largest"] = "error",
+    like: Any = None,
+    weights: Any = None,
+    must_link: Any = None,
+    named_after: str | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    progress: Progress | bool | None = None,
+) -> Fusion:
+    """Merge base clusterings that each saw only some of the instances into one clustering of all of them.
+
+    Parameters
+    ----------
+    labels : array, nested list, frame, dict or list of series, or Partitions
+        The table of base labels, a row per instance and a column per base clustering; see
+        :meth:`consilience.Partitions.of`.
+    n_clusters : int or "auto"
+        The number of clusters, or "auto" to find it; see
+        :func:`consilience.diagnostics.choose_n_clusters`. It warns where the answer cannot be relied on.
+    method : str or estimator, default="auto"
+        "auto" compares the methods below and takes the best; or the name of a label method in
+        :mod:`consilience.consensus`; or an estimator, which is cloned and gets `n_clusters` and
+        `random_state` where it has them.
+    negative : {"missing", "noise"}, default="missing"
+        What a negative number means: never seen, or seen and in no cluster (the -1 of HDBSCAN).
+    index : str or sequence, optional
+        Ids of the instances: a column of the frame, or the ids themselves.
+    unobserved : {"error", "noise", "largest"}, default="error"
+        What to do with instances that no base clustering saw: refuse, label them -1, or put them in the
+        largest cluster.
+    like : Fusion, dict or series of labels by id, or frame of id and label, optional
+        An earlier result whose numbers the clusters shall keep; see :meth:`Fusion.like`.
+    weights : dict of base clustering to number, or one number for each, optional
+        How much each base clustering counts, in the ratio of small whole numbers: one of weight 3 counts like
+        three that say the same, one of weight 0 is left out. Not for methods that learn weights themselves.
+        Confidence and diagnostics count all of them once.
+    must_link : list of pairs of ids, optional
+        Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
+        are merged beforehand: each base clustering says of all what it says of most.
+    named_after : str, optional
+        The base clustering whose labels name the clusters; see :meth:`Fusion.named_after`.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    verbose : int, default=0
+        Whether to say which methods were tried: a line on stderr each, or a record of the logger
+        "consilience" where logging is set up.
+    progress : bool or callable, optional
+        True shows a bar in a notebook or a terminal; a function is called as ``progress(step, done, total)``
+        after every step, with what was done in words.
+
+    Returns
+    -------
+    fusion : Fusion
+        Labels, confidence, diagnostics, and the fitted model.
+
+    Notes
+    -----
+    "auto" fits :class:`DAL`, :class:`LWGP`, :class:`PCE`, :class:`MixtureConsensus` and, on small tables,
+    :class:`LWEA` and :class:`SPCE`; lets the mixture improve what each of the others found; and keeps the
+    answer with the highest mean normalised mutual information with the base labels. Where the base
+    clusterings have other numbers of clusters than `n_clusters`, only DAL and LWEA are fitted, and it is
+    DAL's unless LWEA agrees better by 20 %; but where instances have six labels or more on average, and the
+    mixture improves DAL's agreement by 4 %, the best answer of the mixture is taken. No true classes are ever
+    used. The rule and what it was measured on: the page on `fuse` in the documentation.
+
+    Base clusterings that fall into groups which share no instance are refused: nothing could match their
+    clusters.
+
+    Examples
+    --------
+    >>> from consilience import fuse
+    >>> bank_a = {"ann": "gold", "bob": "basic", "cleo": "gold", "dan": "basic"}
+    >>> bank_b = {"ann": "spender", "bob": "saver", "eve": "saver"}
+    >>> bank_c = {"cleo": "high", "dan": "low", "eve": "low", "fay": "high"}
+    >>> fusion = fuse({"a": bank_a, "b": bank_b, "c": bank_c}, 2, random_state=0)
+    >>> [str(name) for name in fusion.index[fusion.labels == fusion.labels[0]]]
+    ['ann', 'cleo', 'fay']
+    >>> fusion.imputed[0].tolist()
+    ['gold', 'spender', 'high']
+    """
+    check_n_clusters(n_clusters, "fuse")
+    _check_unobserved(unobserved)
+    partitions = Partitions.of(
+        labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
+    )
+    if named_after is not None:
+        base_named(partitions, named_after)  # an unknown one is an error before anything is fitted
+    rng = random_source(random_state)
+    table, row_of, count = partitions, None, None
+    if must_link is not None:
+        table, row_of = merge_linked(table, must_link)
+    if weights is not None:
+        if n_clusters == "auto":  # copies would vouch for each other
+            count = count_clusters(table.take_seen(), rng)
+            n_clusters = count.n_clusters
+        table = repeat_bases(table, weights)
+    weighted = weights is not None
+    with watched(progress) as told:
+        fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, told, weighted)
+    if table is not partitions:
+        labels = fusion.labels if row_of is None else fusion.labels[row_of]
+        fusion = replace(
+            fusion, labels=labels, partitions=partitions, cluster_count=count or fusion.cluster_count
+        )
+    fusion = fusion if like is None else fusion.like(like)
+    return fusion if named_after is None else fusion.named_after(named_after)
+
+
+def fuse_partitions(
+    partitions: Partitions,
+    n_clusters: int | str,
+    method: Any,
+    unobserved: str,
+    rng: np.random.RandomState,
+    verbose: int,
+    lead: float | None,
+    progress: Progress | None = None,
+    weighted: bool = False,
+) -> Fusion:
+    """`fuse` on a table that was read; `lead` of None follows from the numbers of base clusters.
+
+    A row of the table may stand for many instances: the answer then has one label for each row. `weighted`
+    says that base clusterings were repeated on purpose.
+    """
+    known = partitions.take_seen()
+    require_linked(known)
+    count = count_clusters(known, rng) if n_clusters == "auto" else None
+    k = count.n_clusters if count is not None else int(n_clusters)
+    k = feasible_clusters(k, known)
+    seed = int(rng.randint(2**31))
+    if isinstance(method, str) and method.lower() == "auto":
+        lead = lead_of(known, k) if lead is None else lead
+        choice = _choose(known, k, lead, unobserved, seed, verbose, progress, weighted)
+    else:
+        model = named_method(method, k, unobserved, seed)
+        if weighted and getattr(model, "weighs_bases", True):
+            able = [name for name in consensus.__all__ if not getattr(consensus, name).weighs_bases]
+            raise InputError(
+                f"{type(model).__name__} takes no weights of base clusterings.",
+                hint=f"these do: {', '.join(able)}, and 'auto'.",
+            )
+        if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
+            raise InputError(
+                f"{type(model).__name__} does not work on distinct rows with counts.",
+                hint="use a method of consilience.consensus, or fuse on a table in memory.",
+            )
+        given = known if isinstance(model, LabelMethod) else known.codes
+        choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
+    labels = np.full(partitions.n_rows, 0 if unobserved == "largest" else -1)
+    labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts)
+    return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
+
+
+def numbered_by_size(labels: Any, counts: np.ndarray | None = None) -> np.ndarray:
+    """The same clusters, numbered from the largest."""
+    found = group(np.asarray(labels, dtype=np.int64)).inverse
+    return np.asarray(np.argsort(np.argsort(-np.bincount(found, counts), kind="stable"))[found])
+
+
+def _choose(
+    table: Partitions,
+    k: int,
+    lead: float,
+    unobserved: str,
+    seed: int,
+    verbose: int,
+    progress: Progress | None,
+    weighted: bool,
+) -> Choice:
+    """Fit the candidates and take the one whose labels agree best with the base labels.
+
+    They are fitted to a sample of instances if there are many distinct rows, and the best then to all.
+    """
+    sampled = table.distinct.n_rows > SAMPLE
+    tried = table.sample(SAMPLE, np.random.RandomState(seed)) if sampled else table
+    names = [name for name in methods_for(table) if not (weighted and getattr(consensus, name).weighs_bases)]
+    mixed = lead > 0.0 and "DAL" in names
+    if mixed:
+        names = [name for name in names if name in _MIXED]
+    trials = (_mixed_candidates if mixed else candidates)(tried, k, names, unobserved, seed)
+    n_steps = 2 * len(names) - ("MixtureConsensus" in names) + sampled
+    models: dict[Candidate, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for candidate, model in trials:
+            models[candidate] = model
+            if verbose:
+                tell(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}")
+            if progress is not None:
+                progress(f"tried {candidate.name}", len(models), n_steps)
+        best = best_of(list(models), lead)
+        model = _again(table, k, best, unobserved, seed) if sampled else models[best]
+        if progress is not None:
+            progress(f"merged by {best.name}", n_steps, n_steps)
+    ranked = tuple(sorted(models, key=_place, reverse=True))
+    return Choice(model, best.name, _reason(best, lead if "DAL" in names else 0.0, sampled), ranked)
+
+
+def methods_for(table: Partitions) -> list[str]:
+    """Names of the methods that "auto" tries on a table."""
+    n_clusters = table.n_clusters_per_partition.sum()
+    return [
+        name
+        for name, most_rows in CANDIDATES.items()
+        if table.distinct.n_rows <= most_rows and n_clusters <= getattr(consensus, name).max_base_clusters
+    ]
+
+
+def _place(candidate: Candidate) -> float:
+    """Agreement up to rounding: methods that find the same clusters are told apart by nothing else."""
+    return round(candidate.agreement, 9)
+
+
+def labels_each(table: Partitions) -> float:
+    """How many labels an instance has on average."""
+    return float(table.counts @ (table.codes >= 0).sum(axis=1) / table.n_instances)
+
+
+def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
+    """The candidate of highest agreement; with a lead, DAL but for the two cases above."""
+    plain = {one.method: one for one in tried if not one.polished}
+    usual = plain.get("DAL")
+    if not lead or usual is None:  # DAL refuses very many base clusters
+        return max(tried, key=_place)
+    if _improves([one for one in tried if one.method == "DAL"]):
+        return max((one for one in tried if one.polished or one.method == "MixtureConsensus"), key=_place)
+    rival = plain.get("LWEA", usual)
+    return rival if rival.agreement > (1.0 + lead) * usual.agreement else usual
+
+
+def _improves(tried: Sequence[Candidate]) -> bool:
+    """Whether the mixture was let to improve a method, and made it agree so much better."""
+    by_mixture = {one.polished: one.agreement for one in tried}
+    return True in by_mixture and by_mixture[True] > (1.0 + _IMPROVED) * by_mixture[False]
+
+
+def _mixed_candidates(
+    table: Partitions, k: int, names: Sequence[str], unobserved: str, seed: int
+) -> Iterator[tuple[Candidate, Any]]:
+    """DAL and LWEA, and what the mixture makes of them where it is believed; the rest could not be taken."""
+    tried = []
+    for candidate, model in candidates(
+        table, k, ["DAL"], unobserved, seed, polish=labels_each(table) >= _ENOUGH
+    ):
+        tried.append(candidate)
+        yield candidate, model
+    believed = _improves(tried)
+    others = [name for name in names if name == "LWEA" or (believed and name == "MixtureConsensus")]
+    yield from candidates(table, k, others, unobserved, seed, polish=believed)
+
+
+def candidates(
+    table: Partitions, k: int, names: Sequence[str], unobserved: str, seed: int, *, polish: bool = True
+) -> Iterator[tuple[Candidate, Any]]:
+    """Every candidate with its fitted model, each followed by what the mixture makes of it."""
+    for name in names:
+        model = named_method(name, k, unobserved, seed).fit(table)
+        yield Candidate(name, ensemble_agreement(model.labels_, table)), model
+        if polish and name != "MixtureConsensus":
+            model = _polished(table, model, unobserved)
+            yield Candidate(name, ensemble_agreement(model.labels_, table), polished=True), model
+
+
+def _again(table: Partitions, k: int, candidate: Candidate, unobserved: str, seed: int) -> Any:
+    """The winner of the sample on the whole table."""
+    model = named_method(candidate.method, k, unobserved, seed).fit(table)
+    return _polished(table, model, unobserved) if candidate.polished else model
+
+
+def _polished(table: Partitions, model: Any, unobserved: Any) -> Any:
+    return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
+
+
+def _reason(best: Candidate, lead: float, sampled: bool) -> str:
+    where = f" on {SAMPLE} instances" if sampled else ""
+    if not lead:
+        return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
+    numbers = "The base clusterings have other numbers of clusters, and"
+    if best.polished or best.method == "MixtureConsensus":
+        return (
+            f"{numbers} the mixture makes DAL agree better with them by more than {_IMPROVED:.0%}{where}, as "
+            f"it does where they err independently; this answer agrees best (mean NMI {best.agreement:.3f})."
+        )
+    if best.method == "DAL":
+        return f"{numbers} neither LWEA nor the mixture agrees much better with them{where}."
+    return (
+        f"{numbers} it agrees better with them than DAL by more than {lead:.0%}{where} (mean NMI "
+        f"{best.agreement:.3f})."
+    )
+
+
+def lead_of(table: Partitions, k: int) -> float:
+    """How far ahead of DAL another method must be: 0 where most base clusterings have about `k` clusters."""
+    near = np.abs(table.n_clusters_per_partition - k) <= _NEAR * k
+    return 0.0 if near.mean() >= _SHARE_NEAR else _LEAD
+
+
+def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:
+    count = choose_n_clusters(table, random_state=rng)
+    if not count.reliable:
+        why = " ".join(found.text for found in count.warnings) or "there may be more than were looked for."
+        warn(
+            f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why}",
+            hint="look at cluster_count.curve, or give n_clusters.",
+            command="look at the page (--report), or give -k.",
+        )
+    return count
+
+
+def feasible_clusters(k: int, table: Partitions) -> int:
+    """The number of clusters that was asked for, at most that of distinct rows."""
+    n_rows, n = table.distinct.n_rows, table.n_instances
+    if k > n:
+        raise InputError(
+            f"n_samples={n} should be >= n_clusters={k}.",
+            hint="lower n_clusters, or check that instances are rows.",
+        )
+    if k > n_rows:
+        warn(
+            f"only {n_rows} distinct label rows for n_clusters={k}: {n_rows} clusters are returned.",
+            ConvergenceWarning,
+            hint=(
+                "instances with the same labels everywhere cannot be told apart; lower n_clusters or add "
+                "base clusterings."
+            ),
+        )
+    return min(k, n_rows)
+
+
+def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
+    """An estimator by its name, or a clone of the given one, set up for this table."""
+    if isinstance(method, str):
+        # Asked for by its own name, a method is loaded alone; otherwise all are looked through.
+        made = getattr(consensus, method, None)
+        if not hasattr(made, "about"):
+            names = {name.lower(): name for name in consensus.__all__}
+            made = getattr(consensus, names.get(method.lower(), ""), None)
+        if made is None:
+            raise InputError(
+                "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
+                f"method. Got {method!r} instead.",
+                hint=f"the names are {', '.join(names.values())}.",
+            )
+        model = made()
+    elif not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params"):
+        model = clone(method)
+    else:
+        raise InputError(
+            "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label method. "
+            f"Got {method!r} instead.",
+            hint="an instance is written with brackets, as in PCE(8).",
+        )
+    wanted = {"n_clusters": k, "unobserved": unobserved, "random_state": seed}
+    return model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
+
+
+def check_n_clusters(n_clusters: Any, function: str) -> None:
+    """Refuse what is neither a number of clusters nor "auto"."""
+    is_number = Interval(Integral, 1, None, closed="left").is_satisfied_by(n_clusters)
+    if not is_number and not (isinstance(n_clusters, str) and n_clusters == "auto"):
+        raise InputError(
+            f"The 'n_clusters' parameter of {function} must be an int in the range [1, inf) or 'auto'. Got "
+            f"{n_clusters!r} instead.",
+            hint="'auto' looks for a number of clusters.",
+        )
+
+
+def _check_unobserved(unobserved: Any) -> None:
+    if unobserved not in ("error", "noise", "largest"):
+        raise InputError(
+            "The 'unobserved' parameter of fuse must be a str among {'error', 'largest', 'noise'}. "
+            f"Got {unobserved!r} instead.",
+            hint="'noise' labels instances that nobody saw -1.",
+        )

@@ -1,0 +1,118 @@
+"""What a user knows beyond the labels: how much each source counts, and which instances belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from consilience._support.errors import InputError
+from consilience._support.values import did_you_mean
+from consilience.evidence.partitions import MISSING, Partitions
+from consilience.results.explaining import find_instance
+
+_MOST_COPIES = 20  # of one base clustering
+
+
+def repeat_bases(partitions: Partitions, weights: Any) -> Partitions:
+    """The table with every base clustering as often as it counts: three times is three that say the same."""
+    times = _whole(_in_order(weights, partitions.names), partitions.names)
+    kept = np.repeat(np.arange(partitions.n_partitions), times)
+    copy = np.concatenate([np.arange(n) for n in times])
+    names = [
+        f"{partitions.names[j]} ({c + 1})" if c else partitions.names[j]
+        for j, c in zip(kept, copy, strict=True)
+    ]
+    return Partitions.of_rows(
+        partitions.codes[:, kept],
+        [partitions.categories[j] for j in kept],
+        names,
+        counts=partitions.counts,
+        index=partitions.index,
+        index_name=partitions.index_name,
+        backend=partitions.backend,
+    )
+
+
+def _in_order(weights: Any, names: Sequence[str]) -> np.ndarray:
+    if isinstance(weights, Mapping):
+        for name in weights:
+            if str(name) not in names:
+                raise InputError(
+                    f"unknown base clustering {name!r} in weights.", did_you_mean(str(name), names)
+                )
+        given = {str(name): weight for name, weight in weights.items()}
+        weights = [given.get(name, 1) for name in names]
+    elif len(weights) != len(names):
+        raise InputError(
+            f"there are {len(weights)} weights for {len(names)} base clusterings.",
+            hint="give one for each, or a dict of those that differ from 1.",
+        )
+    try:
+        found = np.array(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights must be numbers. Got {weights!r}.", hint="as in {'team_a': 2}.") from error
+    for name, weight in zip(names, found.tolist(), strict=True):
+        if not (np.isfinite(weight) and weight >= 0):
+            raise InputError(
+                f"the weight of {name!r} must be a number from 0. Got {weight}.", hint="0 leaves it out."
+            )
+    if not found.any():
+        raise InputError("every weight is 0.", hint="give some base clustering a weight above 0.")
+    return found
+
+
+def _whole(weights: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """The smallest whole numbers in the ratio of the weights."""
+    relative = weights / weights[weights > 0].min()
+    for factor in range(1, 11):
+        times = np.round(relative * factor)
+        if np.allclose(times, relative * factor, rtol=0, atol=1e-6 * factor) and times.max() <= _MOST_COPIES:
+            return times.astype(np.int64)
+    most = names[int(weights.argmax())]
+    raise InputError(
+        f"the weights, of which {most!r} has the largest, are not in the ratio of whole numbers up to "
+        f"{_MOST_COPIES}.",
+        hint="use small numbers such as 1, 2 and 3.",
+    )
+
+
+def merge_linked(partitions: Partitions, pairs: Any) -> tuple[Partitions, np.ndarray]:
+    """The table with instances that belong together in one row, and the row of every instance.
+
+    A row has the label that most of its instances have, and none where two are equally frequent.
+    """
+    rows = [_pair(partitions, number, pair) for number, pair in enumerate(pairs)]
+    n = partitions.n_rows
+    a, b = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    _, group = connected_components(coo_array((np.ones(len(a)), (a, b)), shape=(n, n)), directed=False)
+    n_groups = int(group.max()) + 1
+    codes = np.full((n_groups, partitions.n_partitions), MISSING, dtype=partitions.codes.dtype)
+    for j, column in enumerate(partitions.codes.T):
+        k, seen = len(partitions.categories[j]), np.flatnonzero(column >= 0)
+        cells, place = np.unique(group[seen] * k + column[seen].astype(np.int64), return_inverse=True)
+        votes = np.bincount(place, partitions.counts[seen])
+        row, label = np.divmod(cells, k)
+        order = np.lexsort((votes, row))
+        last = np.append(row[order][1:] != row[order][:-1], True)
+        best = order[last]
+        before = np.where(np.arange(len(order))[last] > 0, np.roll(order, 1)[last], best)
+        tied = (row[before] == row[best]) & (votes[before] == votes[best]) & (before != best)
+        codes[row[best], j] = np.where(tied, MISSING, label[best])
+    counts = np.bincount(group, partitions.counts, n_groups).astype(np.int64)
+    merged = replace(partitions, codes=codes, counts=counts, index=None, index_name=None)
+    return merged, group
+
+
+def _pair(partitions: Partitions, number: int, pair: Any) -> tuple[int, int]:
+    try:
+        first, second = pair
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"entry {number} of must_link is {pair!r}, not a pair.", hint="as in [('ann', 'bob')]."
+        ) from error
+    return find_instance(partitions, first), find_instance(partitions, second)

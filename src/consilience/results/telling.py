@@ -1,0 +1,130 @@
+"""A fusion in words and tables: the summary for a terminal, and the same for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from consilience._support.shown import Table
+from consilience._support.values import counted
+from consilience.diagnostics import typical_labels
+
+if TYPE_CHECKING:
+    from consilience.results.fusion import Fusion
+
+_LISTED = 20  # base clusterings in a summary; `diagnostics.bases` has all
+_SHOWN = 100  # the same in a notebook
+
+
+def as_text(fusion: Fusion) -> str:
+    """What was found, in words: method, clusters, views or base clusterings, warnings."""
+    found = fusion.diagnostics
+    lines = [f"{_what(fusion)}.", f"Method: {fusion.method}. {fusion.reason}"]
+    if fusion.cluster_count is not None:
+        lines += ["", "The number of clusters was found.", fusion.cluster_count.summary(), ""]
+    unsure = np.average(found.confidence < 0.5, weights=found.counts)
+    sure = f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5."
+    if not fusion.by_views:
+        n = found.bases.effective_number
+        sure += f" Effective number of base clusterings: {n:.1f} (1: all say the same)."
+    lines += [sure, found.reading]
+    for table in (_clusters(fusion), _typical(fusion), _sources(fusion, _LISTED)):
+        lines += ["", *table.lines()] if table.head else []
+    if fusion.changes is not None:
+        lines += ["", *fusion.changes.sentences]
+    if fusion.warnings:
+        lines += ["", *(f"Warning: {sentence}" for sentence in fusion.warnings)]
+    return "\n".join(lines)
+
+
+def as_html(fusion: Fusion) -> str:
+    """The summary for a notebook."""
+    found = fusion.diagnostics
+    what, _, where = _what(fusion).partition(" from ")
+    paragraphs = [
+        f"<b>{escape(what)}</b> from {escape(where)}. Mean confidence {found.mean_confidence:.2f}. "
+        + escape(found.reading),
+        f"Method: {escape(fusion.method)}. {escape(fusion.reason)}",
+    ]
+    if fusion.cluster_count is not None:
+        paragraphs.append(escape(" ".join(fusion.cluster_count.sentences)))
+    if fusion.changes is not None:
+        paragraphs.append(escape(" ".join(fusion.changes.sentences)))
+    tables = _clusters(fusion).html() + _sources(fusion, _SHOWN).html()
+    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in fusion.warnings)
+    return (
+        f"<div>{''.join(f'<p>{text}</p>' for text in paragraphs)}"
+        f"<div style='display:flex;gap:2em;align-items:flex-start'>{tables}</div>"
+        f"{f'<p>Warnings:</p><ul>{sentences}</ul>' if sentences else ''}</div>"
+    )
+
+
+def _what(fusion: Fusion) -> str:
+    """How many clusters of what, from what."""
+    found = fusion.diagnostics
+    start = f"{counted(fusion.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')} from "
+    if fusion.by_views:
+        absent = 1.0 - fusion.model.observed_.mean()
+        return start + f"{counted(len(fusion.model.view_names_), 'view')}, {absent:.0%} of the rows absent"
+    bases = counted(found.n_partitions, "base clustering")
+    return start + f"{bases}, {found.missing_share:.0%} of the labels missing"
+
+
+def _used(fusion: Fusion) -> list[int]:
+    """Numbers of clusters that have members."""
+    return np.flatnonzero(fusion.diagnostics.clusters.size).tolist()
+
+
+def _clusters(fusion: Fusion) -> Table:
+    """Sizes, mean confidence, consensus, and that with the nearest cluster."""
+    table, placed = fusion.diagnostics.clusters, fusion.labels >= 0
+    weights = (fusion.partitions.counts * fusion.confidence)[placed]
+    mean = np.bincount(fusion.labels[placed], weights) / np.maximum(table.size, 1)
+    rows = []
+    for c in _used(fusion):
+        near = f"{table.between[c]:.2f} ({table.nearest[c]})" if table.nearest[c] >= 0 else "-"
+        rows.append((str(c), str(table.size[c]), f"{mean[c]:.2f}", f"{table.own[c]:.2f}", near))
+    return Table(("cluster", "instances", "confidence", "consensus", "with next"), rows)
+
+
+def _typical(fusion: Fusion) -> Table:
+    """What clusters are called, and the labels that are typical of them, where those mean something."""
+    columns: dict[str, Sequence[str]] = {"cluster": [str(c) for c in _used(fusion)]}
+    if fusion.cluster_names is not None:
+        columns["name"] = [fusion.names[c] for c in _used(fusion)]
+    if fusion.partitions.views is None:
+        found = typical_labels(fusion.partitions, fusion.rows)
+        columns["typical labels"] = [", ".join(found.most(c)) or "-" for c in _used(fusion)]
+    if len(columns) == 1:
+        return Table((), [])
+    return Table(tuple(columns), list(zip(*columns.values(), strict=True)), ("name", "typical labels"))
+
+
+def _sources(fusion: Fusion, most: int) -> Table:
+    """What the answer was made from: views, or base clusterings."""
+    return _views(fusion) if fusion.by_views else _bases(fusion, most)
+
+
+def _views(fusion: Fusion) -> Table:
+    """How each view was read, how far it agrees with the clusters, what it counts."""
+    rows = [
+        (v.name, v.kind, str(v.n_rows), str(v.n_empty), v.agrees, f"{v.weight:.2f}") for v in fusion.views
+    ]
+    note = "Empty rows have no entry at all: they say nothing and count as absent."
+    head = ("view", "read as", "rows", "empty", "agreement", "weight")
+    return Table(head, rows, ("view", "read as"), note if any(v.n_empty for v in fusion.views) else "")
+
+
+def _bases(fusion: Fusion, most: int) -> Table:
+    bases = fusion.diagnostics.bases
+    columns = zip(bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True)
+    rows = [(name, str(k), str(n), f"{near:.2f}", f"{weight:.2f}") for name, k, n, near, weight in columns]
+    note = ""
+    if len(rows) > most:
+        low, high = bases.agreement[most:].min(), bases.agreement[most:].max()
+        note = f"and {len(rows) - most} others, agreement {low:.2f} to {high:.2f}"
+    head = ("base clustering", "clusters", "seen", "agreement", "weight")
+    return Table(head, rows[:most], ("base clustering",), note)

@@ -1,0 +1,326 @@
+"""Merge partial views: embed each and cluster once, or cluster each and merge the partial labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, ValuesView
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import clone
+
+from consilience import multiview
+from consilience._support.errors import InputError
+from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.talk import Progress, tell, watched
+from consilience.evidence.partitions import MISSING, Partitions
+from consilience.evidence.views import Views, check_views
+from consilience.generate import base_partitions, graph_partitions
+from consilience.multiview.base import ViewMethod
+from consilience.multiview.pse import PSE, DoubtfulWarning
+from consilience.multiview.rows import quick_clusters
+from consilience.results._neighbours import ViewNeighbours, scalings_of
+from consilience.results.fusion import Fusion
+from consilience.results.labels import (
+    check_n_clusters,
+    count_clusters,
+    fuse_partitions,
+    named_method,
+    numbered_by_size,
+)
+
+# Numbers of clusters of the base clusterings of a view, as multiples of the wanted one.
+_FEWEST, _MOST = 0.6, 3.0
+# The same where the number is to be found.
+_RANGE = (2, 20)
+# Base clusterings a view; fewer where there are many views, so that there are not many more than so many in
+# all, and at least the last.
+_A_VIEW, _IN_ALL, _FEWEST_A_VIEW = 20, 120, 5
+# Why a method was taken.
+_REASON = "Each view was embedded on its own, absent rows were filled in through other views."
+_ASKED = "It was asked for; base clusterings of each view only tell how far to trust it."
+
+
+def fuse_views(
+    views: Any,
+    n_clusters: int | Literal["auto"],
+    *,
+    mask: ArrayLike | None = None,
+    on: str | None = None,
+    method: Any = "auto",
+    kind: Any = None,
+    view_weights: Any = None,
+    clusterer: Any = None,
+    n_partitions: int | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    progress: Progress | bool | None = None,
+) -> Fusion:
+    """Cluster instances by several tables of features, each of which may lack some of them.
+
+    Parameters
+    ----------
+    views : list or dict of arrays, sparse matrices or frames
+        Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
+        :func:`consilience.check_views`. How each is read is said in the summary, and can be set by `kind`.
+    n_clusters : int or "auto"
+        The number of clusters, or "auto" to find it from a first round of base clusterings.
+    mask : array-like of bool of shape (n_instances, n_views), optional
+        True where an instance is present in a view.
+    on : str, optional
+        Column of ids by which frames are joined.
+    method : str or estimator, default="auto"
+        "auto" is :class:`~consilience.PSE`: each view is embedded on its own, absent rows are filled in
+        through other views, and all is clustered once. "labels" clusters every view several times and merges
+        the labels as :func:`fuse` does; so does the name of a label method, or such an estimator. Or the name
+        of another method in :mod:`consilience.multiview`, or such an estimator.
+    kind : str or dict of view name to str, optional
+        How views are read: "counts", "measurements" or "links"; what is left out is recognised. See `kind` of
+        :class:`~consilience.PSE`.
+    view_weights : dict of view name to number, or one number a view, optional
+        How much each view counts; see `view_weights` of :class:`~consilience.PSE`.
+    clusterer : "graph", "kmeans" or a scikit-learn clusterer, optional
+        What clusters a view where labels are merged; see ``method`` of
+        :func:`consilience.generate.base_partitions`. A clusterer gets the table as it is, dense or sparse.
+        None is "graph". With "auto", a clusterer means that its labels are merged.
+    n_partitions : int, default=None
+        Base clusterings a view, which tell how far to trust the answer, or are what is merged. Each draws its
+        number of clusters between .6 and 3 times `n_clusters`. None is 20, or fewer where there are more than
+        six views: 120 in all, at least five a view.
+    n_jobs : int or None, default=None
+        Base clusterings made at once, where labels are merged.
+    random_state : int, RandomState or None, default=None
+        One seed, one answer.
+    verbose : int, default=0
+        Whether to say which views were clustered and which methods tried; as in :func:`fuse`.
+    progress : bool or callable, optional
+        As in :func:`fuse`.
+
+    Returns
+    -------
+    fusion : Fusion
+        Labels, confidence and diagnostics; ``fusion.model`` has what was read and used of each view,
+        ``fusion.partitions`` the base clusterings, named after their views. ``fusion.predict`` places new
+        instances by their features.
+
+    Notes
+    -----
+    Where labels are merged with ``clusterer="graph"``, they get a last vote: each instance goes to the
+    cluster with the largest share of its ten nearest neighbours, averaged over its views. Sparse tables are
+    then read as counts, dense ones are standardised, and of dense tables of ten and more columns half of the
+    base clusterings see the rows as they are, scaled to unit length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from consilience import fuse_views
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat([0, 1, 2], 30)
+    >>> lengths, colours = (rng.normal(5 * rng.normal(size=(3, 4))[kind]) for _ in range(2))
+    >>> lengths[:20], colours[70:] = np.nan, np.nan  # not measured
+    >>> fusion = fuse_views({"lengths": lengths, "colours": colours}, 3, random_state=0)
+    >>> np.unique(fusion.labels + 3 * kind).size  # one cluster a kind
+    3
+    """
+    check_n_clusters(n_clusters, "fuse_views")
+    if n_partitions is not None:
+        accepted = Interval(Integral, 1, None, closed="left")
+        check_parameter("n_partitions", n_partitions, accepted, "fuse_views", hint="use 20")
+    rng = random_source(random_state)
+    direct = _view_method(method, clusterer, kind, view_weights)
+    merging = "auto" if isinstance(method, str) and method.lower() in ("auto", "labels") else method
+    if direct is None and merging != "auto":
+        named_method(merging, 1, "error", 0)  # a wrong name is an error before the views are clustered
+    table = check_views(views, mask=mask, on=on)
+    _require_linked(table)
+    m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
+    neighbours = ViewNeighbours().fit(table)
+    by_graph = clusterer is None or (isinstance(clusterer, str) and clusterer == "graph")
+    clusterer = neighbours if by_graph else clusterer
+    with watched(progress) as told:
+        count = None
+        if n_clusters == "auto":
+            first = _cluster_views(table, _RANGE, neighbours, clusterer, m, n_jobs, rng, verbose, told)
+            count = count_clusters(first, rng)
+        k = count.n_clusters if count is not None else int(n_clusters)
+        ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
+        backend, index_name = _kind_of(views, on)
+        if isinstance(direct, PSE):
+            model = _embed_views(direct, table, k, rng)
+            partitions = _cluster_embeddings(model, table, ks, m, rng, verbose, told)
+            partitions = replace(partitions, backend=backend, index_name=index_name)
+            return Fusion(model.labels_, partitions, "PSE", _REASON, model, (), count)
+        partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
+        partitions = replace(partitions, backend=backend, index_name=index_name)
+        if direct is not None:
+            model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
+            labels = numbered_by_size(_numbered_by_place(model.labels_, neighbours.order[0]))
+            return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
+        # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
+        found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, told)
+        labels, reason = found.labels, found.reason
+        if by_graph:
+            labels = numbered_by_size(_numbered_by_place(neighbours.vote(labels), neighbours.order[0]))
+            reason += " Then each instance joined its nearest neighbours."
+        return Fusion(
+            labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours
+        )
+
+
+def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> Any:
+    """An estimator that takes the views themselves, if `method` is or names one."""
+    direct = None
+    if isinstance(method, ViewMethod):
+        direct = clone(method)
+    elif isinstance(method, str) and method.lower() == "auto":
+        direct = PSE() if clusterer is None else None
+    elif isinstance(method, str):
+        known = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
+        direct = known[method.lower()]() if method.lower() in known else None
+    given = {"kind": kind, "view_weights": view_weights}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return direct
+    if not isinstance(direct, PSE):
+        raise InputError(
+            f"{next(iter(given))} is a setting of PSE, and another method was asked for.",
+            hint="leave out method and clusterer, or prepare the tables beforehand.",
+        )
+    return direct.set_params(**given)
+
+
+def _embed_views(model: PSE, table: Views, k: int, rng: np.random.RandomState) -> PSE:
+    """The fitted model. What it found doubtful is in the diagnostics of the fusion."""
+    model.set_params(n_clusters=k, random_state=int(rng.randint(2**31)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DoubtfulWarning)
+        return model.fit(table)
+
+
+def _cluster_embeddings(
+    model: PSE,
+    table: Views,
+    n_clusters: tuple[int, int],
+    n_partitions: int,
+    rng: np.random.RandomState,
+    verbose: int,
+    progress: Progress | None,
+) -> Partitions:
+    """Base clusterings of every view from its soft embedding; of one that says nothing, a single cluster."""
+    columns = []
+    for v, name in enumerate(table.names):
+        codes = np.full((table.n_instances, n_partitions), MISSING, dtype=np.int32)
+        rows, f = model.embedded_view(v)
+        for j, k in enumerate(rng.randint(n_clusters[0], n_clusters[1] + 1, n_partitions)):
+            codes[rows, j] = quick_clusters(f, int(k), rng)
+        columns.append(codes)
+        _tell(name, len(rows), v, table.n_views, verbose, progress)
+    if progress is not None:
+        progress("merged by PSE", table.n_views, table.n_views)
+    return _base_table(table, columns)
+
+
+def _require_linked(views: Views) -> None:
+    seen = views.observed.astype(float)
+    n_groups, group = connected_components(seen.T @ seen > 0, directed=False)
+    if n_groups > 1:
+        first, other = (
+            ", ".join(repr(name) for name, g in zip(views.names, group, strict=True) if (g == 0) == here)
+            for here in (True, False)
+        )
+        raise InputError(
+            f"no instance links the views {first} to {other}: their clusters cannot be matched.",
+            hint="add a view or instances that both sides have, or cluster each side on its own.",
+        )
+
+
+def _cluster_views(
+    views: Views,
+    n_clusters: tuple[int, int],
+    neighbours: ViewNeighbours,
+    clusterer: Any,
+    n_partitions: int,
+    n_jobs: int | None,
+    rng: np.random.RandomState,
+    verbose: int,
+    progress: Progress | None,
+) -> Partitions:
+    """Base clusterings of every view; an instance that a view lacks has no labels there.
+
+    All is drawn in an order of rows and views that follows from their values.
+    """
+    columns: dict[int, np.ndarray] = {}
+    for v in neighbours.order[1].tolist():
+        rows = neighbours.rows(v)
+        few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
+        seed = int(rng.randint(2**31))
+        if clusterer is neighbours:
+            by_scaling = neighbours.in_view(v).by_scaling
+            parts = [
+                graph_partitions(scaled.neighbours.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
+                for scaled, m in zip(by_scaling, _split(n_partitions, len(by_scaling)), strict=True)
+                if m
+            ]
+            found = np.column_stack(parts)
+        else:
+            if not isinstance(
+                clusterer, str
+            ):  # it gets the table as it is, whose columns may be the instances
+                rows = np.sort(rows)
+            X = views.arrays[v][rows]
+            X = scalings_of(X)[0].fit_transform(X) if isinstance(clusterer, str) else X
+            found = base_partitions(
+                X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
+            )
+        codes = np.full((views.n_instances, found.shape[1]), MISSING, dtype=np.int32)
+        codes[rows] = found
+        _tell(views.names[v], len(rows), len(columns), views.n_views, verbose, progress)
+        columns[v] = codes
+    return _base_table(views, [columns[v] for v in range(views.n_views)])
+
+
+def _numbered_by_place(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The same clusters, numbered as they come up in an order of the instances: those of one size keep it."""
+    _, first, code = np.unique(labels[order], return_index=True, return_inverse=True)
+    out = np.empty(len(labels), dtype=np.int64)
+    out[order] = np.argsort(np.argsort(first))[code]
+    return out
+
+
+def _base_table(views: Views, columns: list[np.ndarray]) -> Partitions:
+    """Base clusterings of every view as one table."""
+    codes = np.hstack(columns)
+    names = [
+        f"{name} {j + 1}"
+        for name, part in zip(views.names, columns, strict=True)
+        for j in range(part.shape[1])
+    ]
+    of_view = np.repeat(np.array(views.names, dtype=object), [part.shape[1] for part in columns]).tolist()
+    categories = [np.arange(k + 1) for k in codes.max(axis=0)]
+    return Partitions.of_rows(codes, categories, names, index=views.index, views=of_view).compact()
+
+
+def _tell(name: str, n_rows: int, v: int, n_views: int, verbose: int, progress: Progress | None) -> None:
+    if progress is not None:
+        progress(f"clustered view {name}", v + 1, n_views)
+    if verbose:
+        tell(f"fuse_views: clustered view {name!r} ({n_rows} instances)")
+
+
+def _split(n: int, parts: int) -> list[int]:
+    """`n` as a sum of nearly equal numbers, the larger ones first."""
+    return [n // parts + (part < n % parts) for part in range(parts)]
+
+
+def _kind_of(views: Any, on: str | None) -> tuple[Any, str | None]:
+    """The kind of frame that the views came in, in which tables go back, and the name of their ids."""
+    tables = views.values() if isinstance(views, Mapping) else views
+    tables = tables if isinstance(tables, list | tuple | ValuesView) else [tables]
+    frames = [nw.from_native(table) for table in tables if nw.dependencies.is_into_dataframe(table)]
+    return (frames[0].implementation.value, on) if frames else (None, None)
