@@ -32,7 +32,6 @@ _SUBPACKAGES = (
     "features",
     "federated",
     "generate",
-    "inference",
     "io",
     "metrics",
     "missing",
