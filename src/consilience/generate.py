@@ -28,7 +28,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import (
     HasMethods,
     Interval,
@@ -273,8 +273,8 @@ class BasePartitions(Transformer):
         n = X.shape[0]
         if high is not None and high > n:
             raise InputError(
-                f"n_samples={n} should be >= n_clusters={high}.",
-                hint="lower n_clusters, or check that instances are rows.",
+                Phrase("n_samples={n} should be >= {n_clusters=}.", n=n, n_clusters=high),
+                hint=Hint("lower {n_clusters}, or check that instances are rows."),
             )
         size = _sample_size(n, self.n_partitions, self.subsample, self.cover)
         _check_size(size, high, self.method)
@@ -631,8 +631,12 @@ def _check_method(method: Any, function: str) -> None:
 def _check_size(size: int, k: int | None, method: Any) -> None:
     if k is not None and k > size:
         raise InputError(
-            f"n_clusters={k} is more than the {size} instances that each base clustering sees.",
-            hint="lower n_clusters or raise subsample",
+            Phrase(
+                "{n_clusters=} is more than the {n} instances that each base clustering sees.",
+                n_clusters=k,
+                n=size,
+            ),
+            hint=Hint("lower {n_clusters} or raise subsample"),
         )
     if isinstance(method, str) and method == "spectral" and size > _SPECTRAL_LIMIT:
         raise InputError(

@@ -1,21 +1,27 @@
 """Warnings that point at the user's line."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 from pathlib import Path
 from types import FrameType
 
+from consilience._support.errors import Phrase, in_shell, joined
+
 _HERE = str(Path(__file__).parent.parent)
 
 
-def warn(message: str, category: type[Warning] = UserWarning, *, hint: str, command: str = "") -> None:
+def warn(
+    message: str | Phrase, category: type[Warning] = UserWarning, *, hint: str | Phrase, command: str = ""
+) -> None:
     """Warn at the innermost line outside this package.
 
-    The warning has its parts as attributes; `command` is the hint for those who write commands, where it is
-    another one.
+    The warning has its parts as attributes, see `consilience._support.errors.Hinted`.
     """
-    warning = category(f"{message} Hint: {hint}")
-    warning.message, warning.hint, warning.command = message, hint, command or hint  # type: ignore[attr-defined]
+    warning = category(joined(str(message), str(hint)))
+    parts = {"message": str(message), "hint": str(hint), "command": command or in_shell(hint)}
+    vars(warning).update(parts, in_shell=joined(in_shell(message), parts["command"]))
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_inside(frame):
         level, frame = level + 1, frame.f_back

@@ -76,17 +76,9 @@ def _fill_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
 
 
-# Parameters as commands call them.
-_OPTIONS = {"n_clusters=": "-k ", "n_clusters": "-k"}
-
-
 def _in_words(said: Any) -> str:
-    """An error or a warning, with the hint for those who write commands."""
-    text = f"{said.message} Hint: {said.command}" if getattr(said, "command", "") else str(said)
-    text = " ".join(text.split())
-    for parameter, option in _OPTIONS.items():
-        text = text.replace(parameter, option)
-    return text
+    """An error or a warning as those who write commands read it."""
+    return " ".join(str(getattr(said, "in_shell", said)).split())
 
 
 def _fail(error: Any, code: int) -> int:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from consilience._methods import About
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
 from consilience._support.warnings import warn
@@ -211,7 +211,7 @@ class LabelMethod(Clusterer):
                 f"{type(self).__name__} found {self.n_clusters_} clusters, fewer than the "
                 f"{problem.n_clusters} that were asked for.",
                 ConvergenceWarning,
-                hint="lower n_clusters, or try another method.",
+                hint=Hint("lower {n_clusters}, or try another method."),
             )
         self.labels_ = problem.per_instance(numbers[result.labels], {"largest": 0}.get(self.unobserved, -1))
         rows = np.arange(len(result.labels))
@@ -314,8 +314,8 @@ class LabelMethod(Clusterer):
             n_seen = int(table.counts[table.seen].sum())
             if self.n_clusters > n_seen:
                 raise InputError(
-                    f"n_samples={n_seen} should be >= n_clusters={self.n_clusters}.",
-                    hint="lower n_clusters, or check that instances are rows.",
+                    Phrase("n_samples={n} should be >= {n_clusters=}.", n=n_seen, n_clusters=self.n_clusters),
+                    hint=Hint("lower {n_clusters}, or check that instances are rows."),
                 )
         return table
 
@@ -349,18 +349,27 @@ class LabelMethod(Clusterer):
                 why = " ".join(found.text for found in count.warnings)
                 why = why or "there may be more than were looked for."
                 warn(
-                    f"n_clusters='auto' found {count.n_clusters} clusters, but not reliably: {why}",
-                    hint="look at cluster_count_.curve, or give n_clusters.",
+                    Phrase(
+                        "{n_clusters=auto} found {k} clusters, but not reliably: {why}",
+                        k=count.n_clusters,
+                        why=why,
+                    ),
+                    hint=Hint(
+                        "look at cluster_count_.curve, or give {n_clusters}.", command="give {n_clusters}."
+                    ),
                 )
             return min(count.n_clusters, known.distinct.n_rows)
         n_distinct = known.distinct.n_rows
         if self.n_clusters > n_distinct:
             warn(
-                f"only {n_distinct} distinct label rows for n_clusters={self.n_clusters}: {n_distinct} "
-                "clusters are returned.",
+                Phrase(
+                    "only {n} distinct label rows for {n_clusters=}: {n} clusters are returned.",
+                    n=n_distinct,
+                    n_clusters=self.n_clusters,
+                ),
                 ConvergenceWarning,
-                hint=(
-                    "instances with the same labels everywhere cannot be told apart; lower n_clusters or "
+                hint=Hint(
+                    "instances with the same labels everywhere cannot be told apart; lower {n_clusters} or "
                     "add base clusterings."
                 ),
             )

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from consilience import consensus
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import random_source
 from consilience._support.warnings import warn
 from consilience.core.canonical import Numbering
@@ -108,9 +108,12 @@ random_state
     def _fit_blocks(self, blocks: Blocks, engine: Engine, table: Table) -> None:
         if self.n_clusters == "auto":
             raise InputError(
-                "n_clusters='auto' needs the distinct label rows in memory, and there are more than "
-                f"max_distinct={self.max_distinct}.",
-                hint="give n_clusters, or raise max_distinct.",
+                Phrase(
+                    "{n_clusters=auto} needs the distinct label rows in memory, and there are more than "
+                    "max_distinct={most}.",
+                    most=self.max_distinct,
+                ),
+                hint=Hint("give {n_clusters}, or raise max_distinct.", command="give {n_clusters}."),
             )
         partitions = table.partitions
         self._check_base_clusters(partitions)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience.consensus.pce import (
     GROWTH,
     N_GROWTHS,
@@ -165,9 +165,15 @@ def start(job: Job, parts: Any, terms: Terms) -> tuple[Model, list[Any]]:
     table = singular_map(gram, c, scale)
     if table.shape[1] < c:
         raise InputError(
-            f"the base clusterings span {table.shape[1]} directions, too few for n_clusters={c} on the "
-            "block path.",
-            hint="lower n_clusters, or raise max_distinct so that the distinct rows are solved in memory.",
+            Phrase(
+                "the base clusterings span {n} directions, too few for {n_clusters=} on the block path.",
+                n=table.shape[1],
+                n_clusters=c,
+            ),
+            hint=Hint(
+                "lower {n_clusters}, or raise max_distinct so that the distinct rows are solved in memory.",
+                command="lower {n_clusters}.",
+            ),
         )
     states, (moments_, sums) = engine.update(
         "embedding", embed, add, states, offsets, table, normalized, version=1

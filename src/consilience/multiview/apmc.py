@@ -14,6 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
 from consilience._methods import About
+from consilience._support.errors import Phrase
 from consilience._support.warnings import warn
 from consilience.core.anchors import (
     FusedSimilarity,
@@ -462,8 +463,11 @@ class APMC(EmbeddingMethod):
         }
         if result.similarity is None:
             warn(
-                f"no more than n_clusters={self.n_clusters} instances link some of the views: their "
-                "embeddings were aligned instead of using anchors, which is less reliable.",
+                Phrase(
+                    "no more than {n_clusters=} instances link some of the views: their "
+                    "embeddings were aligned instead of using anchors, which is less reliable.",
+                    n_clusters=self.n_clusters,
+                ),
                 hint="have more instances in common, or leave out the view that is not linked.",
             )
         self._check_components()
@@ -471,8 +475,12 @@ class APMC(EmbeddingMethod):
     def _check_components(self) -> None:
         if self.n_components_ > self.n_clusters:
             warn(
-                f"the similarity graph has {self.n_components_} components, more than "
-                f"n_clusters={self.n_clusters}: the smallest were put together.",
+                Phrase(
+                    "the similarity graph has {n} components, more than {n_clusters=}: the "
+                    "smallest were put together.",
+                    n=self.n_components_,
+                    n_clusters=self.n_clusters,
+                ),
                 hint="raise n_neighbors.",
             )
 

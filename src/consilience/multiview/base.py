@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from consilience._methods import About
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, Embedder, fit_context, random_source
 from consilience._support.talk import tell
 from consilience._support.values import counted
@@ -149,8 +149,8 @@ class ViewMethod(Clusterer):
         name, n = type(self).__name__, views.n_instances
         if self.n_clusters > n:
             raise InputError(
-                f"n_samples={n} should be >= n_clusters={self.n_clusters}.",
-                hint="lower n_clusters, or check that instances are rows.",
+                Phrase("n_samples={n} should be >= {n_clusters=}.", n=n, n_clusters=self.n_clusters),
+                hint=Hint("lower {n_clusters}, or check that instances are rows."),
             )
         if views.n_views > self.max_views:
             raise InputError(
@@ -178,17 +178,26 @@ class ViewMethod(Clusterer):
         n_distinct = views.n_distinct(self.n_clusters, telling)
         if n_distinct < self.n_clusters:
             warn(
-                f"only {counted(n_distinct, 'distinct instance')} for n_clusters={self.n_clusters}: nothing "
-                "in the views tells the others apart.",
+                Phrase(
+                    "only {found} for {n_clusters=}: nothing in the views tells the others apart.",
+                    found=counted(n_distinct, "distinct instance"),
+                    n_clusters=self.n_clusters,
+                ),
                 ConvergenceWarning,
-                hint="lower n_clusters, or add a view in which they differ.",
+                hint=Hint("lower {n_clusters}, or add a view in which they differ."),
             )
         elif self.n_clusters_ < self.n_clusters:
             warn(
-                f"{type(self).__name__} found {counted(self.n_clusters_, 'cluster')} for "
-                f"n_clusters={self.n_clusters}.",
+                Phrase(
+                    "{method} found {found} for {n_clusters=}.",
+                    method=type(self).__name__,
+                    found=counted(self.n_clusters_, "cluster"),
+                    n_clusters=self.n_clusters,
+                ),
                 ConvergenceWarning,
-                hint="look for instances far from all others, scale the features, or lower n_clusters.",
+                hint=Hint(
+                    "look for instances far from all others, scale the features, or lower {n_clusters}."
+                ),
             )
         elif constant and self.n_clusters > 1:  # one cluster needs nothing that tells instances apart
             warn(

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from consilience import consensus
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Interval, random_source
 from consilience._support.talk import Progress, tell, watched
 from consilience._support.values import counted
@@ -370,8 +370,10 @@ def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCoun
         why = " ".join(found.text for found in count.warnings) or "there may be more than were looked for."
         warn(
             f"{counted(count.n_clusters, 'cluster')} found, but not reliably: {why}",
-            hint="look at cluster_count.curve, or give n_clusters.",
-            command="look at the page (--report), or give -k.",
+            hint=Hint(
+                "look at cluster_count.curve, or give {n_clusters}.",
+                command="look at the page (--report), or give {n_clusters}.",
+            ),
         )
     return count
 
@@ -381,15 +383,19 @@ def feasible_clusters(k: int, table: Partitions) -> int:
     n_rows, n = table.distinct.n_rows, table.n_instances
     if k > n:
         raise InputError(
-            f"n_samples={n} should be >= n_clusters={k}.",
-            hint="lower n_clusters, or check that instances are rows.",
+            Phrase("n_samples={n} should be >= {n_clusters=}.", n=n, n_clusters=k),
+            hint=Hint("lower {n_clusters}, or check that instances are rows."),
         )
     if k > n_rows:
         warn(
-            f"only {n_rows} distinct label rows for n_clusters={k}: {n_rows} clusters are returned.",
+            Phrase(
+                "only {n} distinct label rows for {n_clusters=}: {n} clusters are returned.",
+                n=n_rows,
+                n_clusters=k,
+            ),
             ConvergenceWarning,
-            hint=(
-                "instances with the same labels everywhere cannot be told apart; lower n_clusters or add "
+            hint=Hint(
+                "instances with the same labels everywhere cannot be told apart; lower {n_clusters} or add "
                 "base clusterings."
             ),
         )
