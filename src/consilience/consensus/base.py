@@ -18,6 +18,7 @@ from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
 from consilience._support.warnings import warn
 from consilience.core.canonical import Rows
+from consilience.core.grouping import largest_first
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import choose_n_clusters, confidence
 from consilience.evidence.partitions import Partitions, Unknown
@@ -131,7 +132,8 @@ class LabelMethod(Clusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_instances,)
-        Cluster of every instance; 0 is the largest cluster.
+        Cluster of every instance; 0 is the largest cluster. Clusters of one size come in an order that
+        depends neither on names nor on the order of rows and columns.
     confidence_ : ndarray of shape (n_instances,)
         How sure it is, from its labels, that the instance belongs to its cluster; see
         :func:`consilience.diagnostics.confidence`. 0 for an unobserved instance. Computed when asked for.
@@ -202,7 +204,8 @@ class LabelMethod(Clusterer):
                 hint=f"raise max_iter{' or tol' if hasattr(self, 'tol') else ''}.",
             )
         sizes = np.bincount(result.labels, problem.rows.counts, problem.n_clusters)
-        numbers = np.argsort(np.argsort(-sizes, kind="stable"))
+        # Rows are in canonical order.
+        numbers = np.argsort(largest_first(result.labels, problem.n_clusters, problem.rows.counts))
         problem = problem._replace(numbers=numbers)
         self.partitions_ = table
         self.n_clusters_ = int(np.count_nonzero(sizes))

@@ -92,9 +92,10 @@ def canonical(codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> Can
     """
     sizes = np.zeros(int(offsets[-1]) + 1, dtype=np.uint64)
     stacked = stack_codes(codes, offsets)
+    times = counts // max(np.gcd.reduce(counts), 1)  # a table that is repeated as a whole keeps its order
     for column in stacked:
-        np.add.at(sizes, column, counts.astype(np.uint64))
-    new = number(sizes[:-1], lambda colours: member_colours(stacked, counts, colours), offsets)
+        np.add.at(sizes, column, times.astype(np.uint64))
+    new = number(sizes[:-1], lambda colours: member_colours(stacked, times, colours), offsets)
     recoded = new.recode(codes)
     order = np.argsort(row_keys(recoded, np.diff(new.offsets)), kind="stable")
     rows = Rows(np.ascontiguousarray(recoded[order]), new.offsets, counts[order])

@@ -57,6 +57,22 @@ def _hash(keys: np.ndarray) -> Groups:
     return Groups(values[:found], counts[:found], inverse)
 
 
+def largest_first(
+    labels: np.ndarray,
+    n_clusters: int,
+    counts: np.ndarray | None = None,
+    place: np.ndarray | None = None,
+) -> np.ndarray:
+    """The clusters by size; of equal ones, the one whose first instance comes first.
+
+    `place` is the place of each instance in some order; without it, their given order counts. A solver's own
+    numbers play no part, since they may depend on rounding.
+    """
+    first = np.full(n_clusters, len(labels))
+    np.minimum.at(first, labels, np.arange(len(labels)) if place is None else place)
+    return np.lexsort((first, -np.bincount(labels, counts, n_clusters)))
+
+
 def row_keys(codes: np.ndarray, n_clusters: np.ndarray) -> np.ndarray:
     """One integer per row of codes from -1, equal exactly for equal rows and in lexicographic order."""
     key = np.zeros(len(codes), dtype=np.int64)

@@ -439,7 +439,11 @@ def close(
         changed = filled != labels
         closing = closing._replace(moved=codes[changed], moved_to=filled[changed])
         sizes, together = engine.reduce("closing", census, add, states, offsets, closing)
-    order = np.argsort(-sizes, kind="stable")
+    place = np.arange(c)
+    if len(np.unique(sizes)) < c:  # of clusters of one size, the one comes first whose first row does
+        _, labels = engine.reduce("closing", first_rows, _merge_first, states, closing)
+        place[labels] = np.arange(len(labels))
+    order = np.lexsort((place, -sizes))
     closing = closing._replace(number=np.argsort(order))
 
     def sums(function: Any, *given: Any) -> Any:
@@ -468,6 +472,19 @@ def worst_rows(state: State, number: int, closing: Closing, n_each: int) -> Any:
     y = final_labels(state, closing)
     fit = (state.h @ closing.rotation)[np.arange(len(y)), y]
     return _worst(state.codes, y, fit, n_each)
+
+
+def first_rows(state: State, number: int, closing: Closing) -> Any:
+    """The first row of every cluster, and the cluster; in the order of the rows."""
+    return _merge_first([(state.codes, final_labels(state, closing))])
+
+
+def _merge_first(parts: Sequence[Any]) -> Any:
+    codes, labels = stack(parts)
+    order = np.lexsort(codes.T[::-1])
+    _, first = np.unique(labels[order], return_index=True)
+    order = order[np.sort(first)]
+    return codes[order], labels[order]
 
 
 def _merge_worst(parts: Sequence[Any], n_each: int) -> Any:

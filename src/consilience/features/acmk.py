@@ -19,6 +19,7 @@ from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
 from consilience._support.warnings import warn
 from consilience.core.eigen import leading_eigenpairs
+from consilience.core.grouping import largest_first
 from consilience.core.parameters import Count, Positive, Seed, Verbose, parameters
 from consilience.features import _acmk_admm as dense
 from consilience.features import _acmk_sparse as sparse
@@ -245,7 +246,7 @@ class ACMK(Clusterer):
             z = filtered(found.graph, x, self.order, self.filter == "polynomial")
             labels = final_labels(self.final, z, found.graph, found.codes, found.weights, c, rng)
         back = np.argsort(order)
-        by_size = np.argsort(-np.bincount(labels, minlength=c), kind="stable")
+        by_size = largest_first(labels, c)
         self.labels_ = np.argsort(by_size)[labels[back]]
         self.n_clusters_ = c
         self.initial_base_labels_ = base

@@ -17,9 +17,10 @@ from consilience._support.sklearn import Clusterer, Embedder, fit_context, rando
 from consilience._support.talk import tell
 from consilience._support.values import counted
 from consilience._support.warnings import warn
+from consilience.core.grouping import largest_first
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.evidence.views import Views, check_views, one_table
-from consilience.multiview.rows import cluster_rows
+from consilience.multiview.rows import canonical_order, cluster_rows
 
 # How the features of a view are scaled.
 Normalize = Literal["auto", "standard", "tfidf", "l2"] | None
@@ -112,7 +113,7 @@ class ViewMethod(Clusterer):
             result = self._solve(views, rng)
             labels, centers = self._cluster(result, rng)
             self._check_converged(getattr(result, "converged", True), getattr(self, "max_iter", 0))
-            order = self._answer(labels)
+            order = self._answer(labels, views)
             self._warn_of_equals(views)
             if centers is not None:
                 self._centers = centers[order]
@@ -164,9 +165,18 @@ class ViewMethod(Clusterer):
                 hint="use APMC, whose cost is linear in them.",
             )
 
-    def _answer(self, labels: np.ndarray) -> np.ndarray:
-        """Store the labels, numbered from the largest cluster, and return the old numbers in that order."""
-        order = np.argsort(-np.bincount(labels, minlength=self.n_clusters), kind="stable")
+    def _answer(self, labels: np.ndarray, views: Views | None = None) -> np.ndarray:
+        """Store the labels, numbered from the largest cluster, and return the old numbers in that order.
+
+        Of clusters of one size, the one comes first whose first instance does, in the canonical order of the
+        instances where there are `views`, else as they were given.
+        """
+        sizes = np.bincount(labels, minlength=self.n_clusters)
+        if views is None or len(np.unique(sizes)) == len(sizes):
+            order = largest_first(labels, self.n_clusters)
+        else:
+            place = np.argsort(canonical_order(views.arrays, views.observed)[0])
+            order = largest_first(labels, self.n_clusters, place=place)
         self.labels_ = np.argsort(order)[labels]
         self.n_clusters_ = len(np.unique(labels))
         return order

@@ -24,7 +24,7 @@ from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
 from consilience.metrics import matched_accuracy_score
 from consilience.multiview.base import ViewMethod
-from consilience.multiview.rows import cluster_rows, quick_clusters, unit_rows
+from consilience.multiview.rows import canonical_order, cluster_rows, quick_clusters, unit_rows
 from consilience.multiview.scaling import by_deviation, by_rarity, unit_norm_rows
 
 Matrix = Any  # a 2-D float array or a CSR array
@@ -610,21 +610,6 @@ def _found_alone(result: PSEResult, labels: np.ndarray, n_clusters: int) -> floa
         right += known.sum() * matched_accuracy_score(labels[view.rows][known], found[known])
         total += known.sum()
     return right / total
-
-
-def canonical_order(arrays: Sequence[Matrix], observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An order of instances and one of views that follow from what they hold, and not from how they came.
-
-    By sums of the entries with weights that no two different rows will have in common.
-    """
-    keys = []
-    for x, present in zip(arrays, observed.T, strict=True):
-        direction = np.random.RandomState(0).uniform(1.0, 2.0, x.shape[1])
-        sums = x @ direction if sp.issparse(x) else (x * direction).sum(axis=1)
-        keys.append(np.where(present, sums, np.inf))
-    of_view = [(x.shape[1], *np.sort(key)[[0, len(key) // 2]]) for x, key in zip(arrays, keys, strict=True)]
-    views = sorted(range(len(arrays)), key=of_view.__getitem__)
-    return np.lexsort([keys[v] for v in views]), np.array(views)
 
 
 def in_given_order(result: PSEResult, instances: np.ndarray, views: np.ndarray) -> PSEResult:

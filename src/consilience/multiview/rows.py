@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -44,3 +46,18 @@ def quick_clusters(
     sample = h if len(h) <= _SAMPLE else h[np.sort(rng.choice(len(h), _SAMPLE, replace=False))]
     found = cluster_rows(sample, min(n_clusters, len(sample)), n_init=n_init, rng=rng)
     return found.labels if sample is h else pairwise_distances_argmin(h, found.centers)
+
+
+def canonical_order(arrays: Sequence[Any], observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An order of instances and one of views that follow from what they hold, and not from how they came.
+
+    By sums of the entries with weights that no two different rows will have in common.
+    """
+    keys = []
+    for x, present in zip(arrays, observed.T, strict=True):
+        direction = np.random.RandomState(0).uniform(1.0, 2.0, x.shape[1])
+        sums = x @ direction if sp.issparse(x) else (x * direction).sum(axis=1)
+        keys.append(np.where(present, sums, np.inf))
+    of_view = [(x.shape[1], *np.sort(key)[[0, len(key) // 2]]) for x, key in zip(arrays, keys, strict=True)]
+    views = sorted(range(len(arrays)), key=of_view.__getitem__)
+    return np.lexsort([keys[v] for v in views]), np.array(views)

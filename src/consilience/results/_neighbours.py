@@ -12,7 +12,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from consilience.core.graphs import Neighbours
 from consilience.evidence.views import Views
-from consilience.multiview.pse import canonical_order
+from consilience.multiview.rows import canonical_order
 
 _N_NEIGHBOURS = 10
 _WIDE = 10  # columns

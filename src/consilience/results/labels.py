@@ -19,7 +19,7 @@ from consilience._support.talk import Progress, tell, watched
 from consilience._support.values import counted
 from consilience._support.warnings import warn
 from consilience.consensus import LabelMethod
-from consilience.core.grouping import group
+from consilience.core.grouping import group, largest_first
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.evidence.partitions import Partitions
 from consilience.metrics import ensemble_agreement
@@ -216,14 +216,18 @@ def fuse_partitions(
         given = known if isinstance(model, LabelMethod) else known.codes
         choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
     labels = np.full(partitions.n_rows, 0 if unobserved == "largest" else -1)
-    labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts)
+    labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts, known.inverse)
     return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
 
 
-def numbered_by_size(labels: Any, counts: np.ndarray | None = None) -> np.ndarray:
-    """The same clusters, numbered from the largest."""
-    found = group(np.asarray(labels, dtype=np.int64)).inverse
-    return np.asarray(np.argsort(np.argsort(-np.bincount(found, counts), kind="stable"))[found])
+def numbered_by_size(
+    labels: Any, counts: np.ndarray | None = None, place: np.ndarray | None = None
+) -> np.ndarray:
+    """The same clusters, numbered from the largest; see `largest_first`."""
+    found = group(np.asarray(labels, dtype=np.int64))
+    return np.asarray(
+        np.argsort(largest_first(found.inverse, len(found.values), counts, place))[found.inverse]
+    )
 
 
 def _choose(

@@ -160,13 +160,13 @@ def fuse_views(
         partitions = replace(partitions, backend=backend, index_name=index_name)
         if direct is not None:
             model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
-            labels = numbered_by_size(_numbered_by_place(model.labels_, neighbours.order[0]))
+            labels = numbered_by_size(model.labels_, place=np.argsort(neighbours.order[0]))
             return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
         # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
         found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, told)
         labels, reason = found.labels, found.reason
         if by_graph:
-            labels = numbered_by_size(_numbered_by_place(neighbours.vote(labels), neighbours.order[0]))
+            labels = numbered_by_size(neighbours.vote(labels), place=np.argsort(neighbours.order[0]))
             reason += " Then each instance joined its nearest neighbours."
         return Fusion(
             labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours
@@ -283,14 +283,6 @@ def _cluster_views(
         _tell(views.names[v], len(rows), len(columns), views.n_views, verbose, progress)
         columns[v] = codes
     return _base_table(views, [columns[v] for v in range(views.n_views)])
-
-
-def _numbered_by_place(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The same clusters, numbered as they come up in an order of the instances: those of one size keep it."""
-    _, first, code = np.unique(labels[order], return_index=True, return_inverse=True)
-    out = np.empty(len(labels), dtype=np.int64)
-    out[order] = np.argsort(np.argsort(first))[code]
-    return out
 
 
 def _base_table(views: Views, columns: list[np.ndarray]) -> Partitions:
