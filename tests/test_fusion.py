@@ -25,8 +25,8 @@ from consilience import (
     datasets,
     fuse,
     fuse_views,
-    partitions,
 )
+from consilience.evidence import partitions
 from consilience.evidence.views import check_views
 from consilience.inference import counts as count_tables
 from consilience.inference import posterior

@@ -111,6 +111,27 @@ def base_table(partitions: Partitions, labels: ArrayLike | JointRows) -> Bases:
     return Bases(partitions.names, k, n_seen, agreement, weights, novelty, says_nothing, effective)
 
 
+def support_of_bases(rows: JointRows, offsets: np.ndarray) -> np.ndarray:
+    r"""How strongly each base clustering supports each cluster, (n_partitions, n_clusters).
+
+    .. math:: \frac{m_c - \pi_c}{1 - \pi_c}
+
+    is 0 as by chance, and 1 where all that share a label with a member are members too.
+
+    Symbols: m_c -> for a member of c, the mean share of the others with its label that are in c; pi_c ->
+    share of c among the instances that the base saw. NaN for a cluster of which it saw fewer than two
+    members, or where it saw no other.
+    """
+    together = label_counts(rows, offsets)
+    others = np.maximum(together.sum(axis=1, keepdims=True) - 1.0, 1.0)
+    inside = np.add.reduceat(together * np.maximum(together - 1.0, 0.0) / others, offsets[:-1], axis=0)
+    sizes = np.add.reduceat(together, offsets[:-1], axis=0)
+    share = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1.0)
+    known = (sizes > 1) & (share < 1)
+    inside = inside / np.maximum(sizes, 1.0)
+    return np.where(known, (inside - share) / np.where(known, 1.0 - share, 1.0), np.nan)
+
+
 def _redundancy(partitions: Partitions, speaking: np.ndarray) -> tuple[np.ndarray, float]:
     """Novelty of every base, and the effective number of those that speak."""
     novelty = np.ones(partitions.n_partitions)

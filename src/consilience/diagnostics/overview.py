@@ -274,7 +274,7 @@ def pairwise_agreement(partitions: Partitions) -> PairwiseAgreement:
     return PairwiseAgreement(partitions.names, pairwise_information(partitions))
 
 
-def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+def cluster_flow(first: ArrayLike, second: ArrayLike, *, counts: ArrayLike | None = None) -> np.ndarray:
     """How many instances go from every cluster of one labeling to every cluster of another.
 
     Parameters
@@ -282,6 +282,8 @@ def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:
     first, second : array-like of int of shape (n_instances,)
         Two consensus labelings of the same instances, from 0; instances that either left unassigned (-1) are
         not counted.
+    counts : array-like of int of shape (n_instances,), optional
+        How many instances each entry stands for, where rows are counted. None is one each.
 
     Returns
     -------
@@ -308,7 +310,8 @@ def cluster_flow(first: ArrayLike, second: ArrayLike) -> np.ndarray:
     height, width = max(int(a.max()) + 1, 0), max(int(b.max()) + 1, 0)
     both = (a >= 0) & (b >= 0)
     cells = a[both].astype(np.int64) * width + b[both]
-    return np.bincount(cells, minlength=height * width).reshape(height, width)
+    times = None if counts is None else np.asarray(counts)[both]
+    return np.bincount(cells, times, height * width).astype(np.int64).reshape(height, width)
 
 
 def consensus_distribution(

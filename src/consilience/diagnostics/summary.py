@@ -43,6 +43,7 @@ class Diagnostics(Tabulated):
     missing_share: float
     dependence: float  # of the base clusterings given the consensus, 0..1; see `confidence`
     counts: np.ndarray = field(metadata={"per_instance": True})  # instances that a row stands for
+    labels: np.ndarray = field(metadata={"per_instance": True})
     confidence: np.ndarray = field(metadata={"per_instance": True})
     margin: np.ndarray = field(metadata={"per_instance": True})
     item_consensus: np.ndarray = field(metadata={"per_instance": True})
@@ -63,8 +64,8 @@ class Diagnostics(Tabulated):
 
     @property
     def mean_confidence(self) -> float:
-        """Of all instances."""
-        return float(np.average(self.confidence, weights=self.counts))
+        """Of the instances that are in a cluster."""
+        return float(np.average(self.confidence, weights=self.counts * (self.labels >= 0)))
 
     @property
     def ranks_only(self) -> bool:
@@ -104,12 +105,12 @@ class Diagnostics(Tabulated):
         return f"The base clusterings repeat each other or are all good: confidence {ranks}."
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values. Of the arrays per instance: mean and deciles."""
-        tenths = np.linspace(0, 1, 11)
+        """Plain values. Of the arrays per instance: mean and deciles over those in a cluster."""
+        tenths, times = np.linspace(0, 1, 11), self.counts * (self.labels >= 0)
         described = {
             name: {"mean": float(values.mean()), "deciles": np.quantile(values, tenths).tolist()}
             for name in ("confidence", "margin", "item_consensus", "coverage")
-            for values in [np.repeat(getattr(self, name), self.counts)]
+            for values in [np.repeat(getattr(self, name), times)]
         }
         read = {"ranks_only": self.ranks_only, "reading": self.reading}
         return {**super().as_dict(), **described, **read}
@@ -159,6 +160,7 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
         missing_share=partitions.missing_share,
         dependence=evidence.dependence,
         counts=partitions.counts,
+        labels=rows.labels[rows.inverse],
         confidence=judged.confidence,
         margin=judged.margin,
         item_consensus=found.item_consensus,

@@ -124,7 +124,7 @@ def summarize(
         created = (created or datetime.now().astimezone()).isoformat(timespec="seconds")
     return {
         "format": FORMAT,
-        "title": title or f"Consensus of {_sources(main)}",
+        "title": title or f"Consensus of {main.headline.merged}",
         "created": created,
         "command": command,
         "versions": {"python": platform.python_version(), **_versions()},
@@ -133,13 +133,6 @@ def summarize(
         "choice": results.reason if isinstance(results, Comparison) else None,
         "flows": [_flow(first, second) for first, second in pairwise(fusions.values())],
     }
-
-
-def _sources(fusion: Fusion) -> str:
-    """What was merged, in words."""
-    if fusion.by_views:
-        return counted(len(fusion.views), "view")
-    return counted(fusion.partitions.n_partitions, "base clustering")
 
 
 def _named(results: Any) -> dict[str, Fusion]:
@@ -308,19 +301,18 @@ def _result(
     name: str, fusion: Fusion, number: int, table: dict[str, Any], listed: int, cells: int
 ) -> dict[str, Any]:
     partitions, found = fusion.partitions, fusion.diagnostics
-    rows = fusion.rows
-    assigned = fusion.labels >= 0
+    rows, head = fusion.rows, fusion.headline
     instances, explained = list_instances(fusion, rows, listed)
     return {
         "name": name,
         "table": number,
         "method": fusion.method,
         "reason": fusion.reason,
-        "n_clusters": fusion.n_clusters,
+        "n_clusters": head.n_clusters,
         "names": None if fusion.cluster_names is None else list(fusion.names),
-        "n_unassigned": int((~assigned).sum()),
-        "confidence": float(found.confidence[assigned].mean()),
-        "unsure": float((found.confidence[assigned] < 0.5).mean()),
+        "n_unassigned": head.n_unassigned,
+        "confidence": head.confidence,
+        "unsure": head.unsure,
         "ranks_only": found.ranks_only,
         "reading": found.reading,
         "effective_number": found.bases.effective_number,
@@ -349,7 +341,7 @@ def _result(
             "bottleneck": found.links.bottleneck,
         },
         "consensus": _consensus(fusion, cells),
-        "warnings": [_warning(text) for text in fusion.warnings],
+        "warnings": [_warning(text) for text in head.warnings],
         "count": None if fusion.cluster_count is None else fusion.cluster_count.as_dict(),
         "candidates": [
             {"method": candidate.name, "agreement": float(candidate.agreement)}
@@ -384,28 +376,20 @@ def _views(fusion: Fusion) -> dict[str, Any] | None:
 
 
 def _clusters(fusion: Fusion) -> list[dict[str, Any]]:
-    found = fusion.diagnostics
-    k, assigned = fusion.n_numbers, fusion.labels >= 0
-    z = fusion.labels[assigned]
-    size = np.bincount(z, minlength=k)
-    sure = found.confidence[assigned]
-    mean, unsure, coverage = (
-        np.bincount(z, values, k) / np.maximum(size, 1)
-        for values in (sure, sure < 0.5, found.coverage[assigned])
-    )
+    found, head = fusion.diagnostics, fusion.headline
     typical = _typical(fusion)
     return [
         {
-            "size": int(size[c]),
+            "size": int(head.size[c]),
             "typical": typical[c],
-            "confidence": float(mean[c]),
-            "unsure": float(unsure[c]),
-            "coverage": float(coverage[c]),
+            "confidence": float(head.cluster_confidence[c]),
+            "unsure": float(head.cluster_unsure[c]),
+            "coverage": float(head.cluster_coverage[c]),
             "consensus": float(found.clusters.own[c]),
             "between": float(found.clusters.between[c]),
             "nearest": int(found.clusters.nearest[c]),
         }
-        for c in range(k)
+        for c in range(fusion.n_numbers)
     ]
 
 
@@ -492,11 +476,11 @@ def _profile(found: Profile, fusion: Fusion) -> dict[str, Any]:
 def _histogram(fusion: Fusion) -> list[list[int]]:
     """Instances by confidence, in bars of equal width from 0 to 1, and by cluster (last: unassigned)."""
     bar = np.minimum((fusion.confidence * _BARS).astype(np.int64), _BARS - 1)
-    return _by_cluster(bar, fusion.labels, None, _BARS, fusion.n_numbers)
+    return _by_cluster(bar, fusion.labels, fusion.partitions.counts, _BARS, fusion.n_numbers)
 
 
 def _by_cluster(
-    kind: np.ndarray, labels: np.ndarray, counts: np.ndarray | None, n_kinds: int, k: int
+    kind: np.ndarray, labels: np.ndarray, counts: np.ndarray, n_kinds: int, k: int
 ) -> list[list[int]]:
     """Table of kinds x (clusters and, last, unassigned)."""
     cells = kind.astype(np.int64) * (k + 1) + np.where(labels < 0, k, labels)
@@ -568,11 +552,15 @@ def _similarity(first: Fusion, second: Fusion) -> float | None:
     """Adjusted mutual information of two results; 1 where they are the same."""
     if np.array_equal(first.labels, second.labels):
         return 1.0
-    return to_plain(adjusted_information(cluster_flow(first.labels, second.labels).astype(float)))
+    return to_plain(adjusted_information(_joint(first, second).astype(float)))
 
 
 def _flow(first: Fusion, second: Fusion) -> list[list[int]]:
     """Triples: cluster of the first, cluster of the second, instances in both."""
-    table = cluster_flow(first.labels, second.labels)
+    table = _joint(first, second)
     a, b = np.nonzero(table)
     return np.column_stack([a, b, table[a, b]]).tolist()
+
+
+def _joint(first: Fusion, second: Fusion) -> np.ndarray:
+    return cluster_flow(first.labels, second.labels, counts=first.partitions.counts)

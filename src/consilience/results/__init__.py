@@ -4,6 +4,7 @@ from consilience.results.comparison import Compared, Comparison, compare
 from consilience.results.explaining import Explanation
 from consilience.results.following import Changes
 from consilience.results.fusion import Candidate, Fusion, Placed
+from consilience.results.headline import Headline, SourceUse
 from consilience.results.labels import fuse
 from consilience.results.saving import load, save
 from consilience.results.views import fuse_views
@@ -15,7 +16,9 @@ __all__ = [
     "Comparison",
     "Explanation",
     "Fusion",
+    "Headline",
     "Placed",
+    "SourceUse",
     "compare",
     "fuse",
     "fuse_views",

@@ -31,6 +31,7 @@ from consilience.results._names import base_named, given_names, names_after
 from consilience.results._neighbours import ViewNeighbours
 from consilience.results.explaining import Explanation, explain, find_instance
 from consilience.results.following import Changes, follow, read_earlier
+from consilience.results.headline import Headline, SourceUse, headline_of
 from consilience.results.saving import save
 from consilience.results.telling import as_html, as_text
 
@@ -98,6 +99,10 @@ class Fusion:
         What became of the clusters of an earlier result, where they were followed; see :meth:`like`.
     cluster_names : tuple of str or None
         Names of the clusters, where they have any; see `names`.
+    given_weights : sequence of float or None
+        The weights of the sources that the user gave, in their order.
+    headline : Headline
+        The figures that summary, notebook and report all say: see :class:`Headline`.
     diagnostics : Diagnostics
         Everything that can be said about how far to trust the labels; computed when first asked for.
     """
@@ -112,6 +117,12 @@ class Fusion:
     neighbours: ViewNeighbours | None = None
     changes: Changes | None = None
     cluster_names: tuple[str, ...] | None = None
+    given_weights: Sequence[float] | None = None
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances; a row of a counted table stands for several."""
+        return self.partitions.n_instances
 
     @property
     def n_clusters(self) -> int:
@@ -208,6 +219,16 @@ class Fusion:
             warnings=sentences,
             of_views=True,
         )
+
+    @cached_property
+    def headline(self) -> Headline:
+        """The figures that are said in more than one place, counted in instances."""
+        return headline_of(self)
+
+    @property
+    def sources(self) -> tuple[SourceUse, ...]:
+        """What each source, a base clustering or a view, has to do with the answer."""
+        return self.headline.sources
 
     @property
     def confidence(self) -> np.ndarray:
@@ -426,7 +447,7 @@ class Fusion:
 
     def __repr__(self) -> str:
         clusters = counted(self.n_clusters, "cluster")
-        return f"Fusion({counted(len(self.labels), 'instance')} in {clusters} by {self.method})"
+        return f"Fusion({counted(self.n_instances, 'instance')} in {clusters} by {self.method})"
 
     def _repr_html_(self) -> str:
         return as_html(self)

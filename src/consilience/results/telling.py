@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from consilience._support.shown import Table
-from consilience._support.values import counted
 from consilience.diagnostics import typical_labels
 
 if TYPE_CHECKING:
@@ -21,32 +20,30 @@ _SHOWN = 100  # the same in a notebook
 
 def as_text(fusion: Fusion) -> str:
     """What was found, in words: method, clusters, views or base clusterings, warnings."""
-    found = fusion.diagnostics
-    lines = [f"{_what(fusion)}.", f"Method: {fusion.method}. {fusion.reason}"]
+    head = fusion.headline
+    lines = [f"{head.found} from {head.evidence}.", f"Method: {fusion.method}. {fusion.reason}"]
     if fusion.cluster_count is not None:
         lines += ["", "The number of clusters was found.", fusion.cluster_count.summary(), ""]
-    unsure = np.average(found.confidence < 0.5, weights=found.counts)
-    sure = f"Mean confidence {found.mean_confidence:.2f}; {unsure:.0%} of the instances are below .5."
+    sure = head.sureness
     if not fusion.by_views:
-        n = found.bases.effective_number
+        n = fusion.diagnostics.bases.effective_number
         sure += f" Effective number of base clusterings: {n:.1f} (1: all say the same)."
-    lines += [sure, found.reading]
+    lines += [sure, head.reading]
     for table in (_clusters(fusion), _typical(fusion), _sources(fusion, _LISTED)):
         lines += ["", *table.lines()] if table.head else []
     if fusion.changes is not None:
         lines += ["", *fusion.changes.sentences]
-    if fusion.warnings:
-        lines += ["", *(f"Warning: {sentence}" for sentence in fusion.warnings)]
+    if head.warnings:
+        lines += ["", *(f"Warning: {sentence}" for sentence in head.warnings)]
     return "\n".join(lines)
 
 
 def as_html(fusion: Fusion) -> str:
     """The summary for a notebook."""
-    found = fusion.diagnostics
-    what, _, where = _what(fusion).partition(" from ")
+    head = fusion.headline
     paragraphs = [
-        f"<b>{escape(what)}</b> from {escape(where)}. Mean confidence {found.mean_confidence:.2f}. "
-        + escape(found.reading),
+        f"<b>{escape(head.found)}</b> from {escape(head.evidence)}. {escape(head.sureness)} "
+        + escape(head.reading),
         f"Method: {escape(fusion.method)}. {escape(fusion.reason)}",
     ]
     if fusion.cluster_count is not None:
@@ -54,7 +51,7 @@ def as_html(fusion: Fusion) -> str:
     if fusion.changes is not None:
         paragraphs.append(escape(" ".join(fusion.changes.sentences)))
     tables = _clusters(fusion).html() + _sources(fusion, _SHOWN).html()
-    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in fusion.warnings)
+    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in head.warnings)
     return (
         f"<div>{''.join(f'<p>{text}</p>' for text in paragraphs)}"
         f"<div style='display:flex;gap:2em;align-items:flex-start'>{tables}</div>"
@@ -62,31 +59,20 @@ def as_html(fusion: Fusion) -> str:
     )
 
 
-def _what(fusion: Fusion) -> str:
-    """How many clusters of what, from what."""
-    found = fusion.diagnostics
-    start = f"{counted(fusion.n_clusters, 'cluster')} of {counted(found.n_instances, 'instance')} from "
-    if fusion.by_views:
-        absent = 1.0 - fusion.model.observed_.mean()
-        return start + f"{counted(len(fusion.model.view_names_), 'view')}, {absent:.0%} of the rows absent"
-    bases = counted(found.n_partitions, "base clustering")
-    return start + f"{bases}, {found.missing_share:.0%} of the labels missing"
-
-
 def _used(fusion: Fusion) -> list[int]:
     """Numbers of clusters that have members."""
-    return np.flatnonzero(fusion.diagnostics.clusters.size).tolist()
+    return np.flatnonzero(fusion.headline.size).tolist()
 
 
 def _clusters(fusion: Fusion) -> Table:
     """Sizes, mean confidence, consensus, and that with the nearest cluster."""
-    table, placed = fusion.diagnostics.clusters, fusion.labels >= 0
-    weights = (fusion.partitions.counts * fusion.confidence)[placed]
-    mean = np.bincount(fusion.labels[placed], weights) / np.maximum(table.size, 1)
+    table, head = fusion.diagnostics.clusters, fusion.headline
     rows = []
     for c in _used(fusion):
         near = f"{table.between[c]:.2f} ({table.nearest[c]})" if table.nearest[c] >= 0 else "-"
-        rows.append((str(c), str(table.size[c]), f"{mean[c]:.2f}", f"{table.own[c]:.2f}", near))
+        rows.append(
+            (str(c), str(head.size[c]), f"{head.cluster_confidence[c]:.2f}", f"{table.own[c]:.2f}", near)
+        )
     return Table(("cluster", "instances", "confidence", "consensus", "with next"), rows)
 
 
