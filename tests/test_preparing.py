@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from consilience import Partitions, consensus, fuse
-from consilience.results.preparing import merge_linked, repeat_bases
+from consilience.results.preparing import merge_linked
 from tests.planted import planted
 
 
@@ -24,9 +24,11 @@ def test_a_weight_counts_like_so_many_copies(frame):
         assert_array_equal(weighted.labels, fuse(copies, 3, method=method, random_state=0).labels)
         assert weighted.partitions.names == ("a", "b", "c", "d")
         assert len(weighted.agreement) == 4
-    # The same ratios are the same weights.
-    for same in ([2, 6, 2, 2], [0.5, 1.5, 0.5, 0.5]):
-        assert repeat_bases(Partitions.of(frame), same).names == ("a", "b", "b (2)", "b (3)", "c", "d")
+        assert weighted.given_weights == (1, 3, 1, 1)
+        assert weighted.model.partitions_.names == ("a", "b", "c", "d")
+        assert weighted.model.n_features_in_ == 4
+        assert_array_equal(weighted.model.predict(frame), weighted.labels)
+        assert_array_equal(weighted.predict(frame), weighted.labels)
 
 
 def test_a_source_of_large_weight_has_its_way(frame):
@@ -64,8 +66,6 @@ def test_auto_leaves_out_methods_that_weigh_bases_themselves(frame):
         ({"a": -1}, "the weight of 'a' must be a number from 0. Got -1"),
         ({"a": "much"}, "weights must be numbers"),
         ([0, 0, 0, 0], "every weight is 0"),
-        ({"a": np.pi}, "the weights, of which 'a' has the largest, are not in the ratio"),
-        ({"a": 100}, "whole numbers up to 20"),
     ],
 )
 def test_weights_that_make_no_sense_are_named(frame, weights, message):
@@ -109,6 +109,22 @@ def test_linked_instances_are_in_one_cluster(frame):
     assert_array_equal(
         fuse(frame, 3, must_link=[], random_state=0).labels, fuse(frame, 3, random_state=0).labels
     )
+    for method in ("auto", "PCE", "MCLA", "LWGP", "MixtureConsensus"):
+        fusion = fuse(frame, 3, must_link=pairs, method=method, weights=None, random_state=0)
+        model = fusion.model
+        assert_array_equal(model.labels_, fusion.labels)
+        assert len(model.row_of_instance_) == len(model.confidence_) == len(frame)
+        assert model.partitions_.index.tolist() == frame.index.tolist()
+        for name in ("embedding_", "membership_", "reliability_", "association_"):
+            assert len(getattr(model, name, model.labels_)) == len(frame)
+    unseen = pd.DataFrame([[None] * 4], columns=frame.columns, index=["nobody"])
+    for how, label in (("noise", -1), ("largest", 0)):
+        fusion = fuse(pd.concat([frame, unseen]), 3, unobserved=how, method="PCE", random_state=0)
+        assert_array_equal(fusion.model.labels_, fusion.labels)
+        assert fusion.labels[-1] == label
+        assert fusion.model.confidence_[-1] == 0
+        assert fusion.model.imputed_.iloc[-1].isna().all()
+    assert fuse(frame, 3, must_link=pairs, method="PCE", random_state=0).model.imputed_.shape == frame.shape
     with pytest.raises(ValueError, match="there is no instance 'nobody'"):
         fuse(frame, 3, must_link=[("i0", "nobody")])
     with pytest.raises(ValueError, match=r"entry 1 of must_link is 'i', not a pair"):

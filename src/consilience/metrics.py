@@ -221,7 +221,7 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
     -------
     agreement : float
         Between 0 and 1: the mean of :func:`base_agreement` over the base clusterings that saw
-        anything; nan if none did.
+        anything, by their weights where `base` has any; nan if none did.
 
     References
     ----------
@@ -236,7 +236,12 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
     0.758
     """
     _check_normalization(normalization, "ensemble_agreement")
-    return _mean_of_known(base_agreement(labels, base, normalization=normalization))
+    found = base_agreement(labels, base, normalization=normalization)
+    weights, known = getattr(base, "base_weights", None), ~np.isnan(found)
+    if weights is None:
+        return _mean_of_known(found)
+    total = _sum(weights[known])
+    return _sum(weights[known] * found[known]) / total if total else float("nan")
 
 
 def base_agreement(

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._methods import About
+from consilience._methods import About, methods
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
@@ -35,6 +35,9 @@ from consilience.metrics import ensemble_agreement
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory, and no clustering has them.
 MAX_BASE_CLUSTERS = 10_000
+_MOST_COPIES = 20  # of one base clustering
+# Attributes with an entry per instance, besides `confidence_`.
+_PER_INSTANCE = ("labels_", "row_of_instance_", "reliability_", "embedding_", "membership_", "association_")
 
 
 class Problem(NamedTuple):
@@ -45,14 +48,33 @@ class Problem(NamedTuple):
     """
 
     table: Partitions  # as it was read
-    known: Partitions  # the instances of it that somebody saw
+    known: Partitions  # the instances of it that somebody saw, by the base clusterings that count
     n_clusters: int
+    rows: Rows  # what the solver reads
+    copies: np.ndarray  # of each base clustering, in its order
     numbers: np.ndarray | None = None  # by size, once clusters were found: the new number of each
 
+    @classmethod
+    def of(cls, table: Partitions, known: Partitions, n_clusters: int, copies: np.ndarray | None) -> Problem:
+        """The problem with the base clusterings as they are, or so often each, in the order of `known`."""
+        form = known.canonical
+        if copies is None:
+            return cls(table, known, n_clusters, form.rows, np.ones(len(form.bases), dtype=np.intp))
+        copies = copies[form.bases]
+        return cls(table, known, n_clusters, form.rows.copied(copies), copies)
+
     @property
-    def rows(self) -> Rows:
-        """What the solver reads."""
-        return self.known.canonical.rows
+    def columns(self) -> np.ndarray:
+        """Which column of the user's table each base clustering is that the solver reads."""
+        return np.repeat(np.array(self.known.columns)[self.known.canonical.bases], self.copies)
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where each cluster of the known table is among those that the solver reads; its first copy."""
+        first = np.cumsum(self.copies) - self.copies
+        starts, k = self.rows.offsets[first], np.diff(self.known.canonical.rows.offsets)
+        of_solver = np.concatenate([start + np.arange(n) for start, n in zip(starts, k, strict=True)])
+        return of_solver[np.argsort(self.known.canonical.clusters)]
 
     @property
     def order(self) -> np.ndarray:
@@ -73,14 +95,21 @@ class Problem(NamedTuple):
     def per_base(self, values: np.ndarray) -> np.ndarray:
         """Values of the base clusterings for every column of the user's table; zero without any label."""
         out = np.zeros(self.table.n_columns)
-        out[np.array(self.table.columns)[self.known.canonical.bases]] = values
+        out[self.columns] = values
         return out
 
     def per_cluster(self, values: np.ndarray) -> list[np.ndarray]:
-        """Values of the stacked clusters by base clustering, in the order of ``partitions_.categories``."""
-        out = np.empty_like(values)
-        out[self.known.canonical.clusters] = values
-        return np.split(out, self.known.offsets[1:-1])
+        """Values of the stacked clusters by base clustering, in the order of ``partitions_.categories``.
+
+        Zeros for a base clustering of weight 0.
+        """
+        found = np.split(values[self.places], self.known.offsets[1:-1])
+        parts = dict(zip(self.known.columns, found, strict=True))
+        table = zip(self.table.columns, self.table.n_clusters_per_partition, strict=True)
+        return [
+            parts[column] if column in parts else np.zeros_like(values, shape=(k, *values.shape[1:]))
+            for column, k in table
+        ]
 
 
 class Answer:
@@ -156,6 +185,7 @@ class LabelMethod(Clusterer):
     max_rows: ClassVar[float] = np.inf  # the most distinct label rows that it takes
     max_base_clusters: ClassVar[float] = np.inf  # the most clusters of all base clusterings together
     weighs_bases: ClassVar[bool] = False  # whether it learns how much each base clustering counts
+    any_weights: ClassVar[bool] = False  # whether it reads `Rows.base_weights`; otherwise it gets copies
 
     n_clusters: Count | Literal["auto"] = field(default=8, kw_only=False)
     unobserved: Literal["error", "noise", "largest"] = "error"
@@ -190,10 +220,12 @@ class LabelMethod(Clusterer):
             delattr(self, name)  # of an earlier fit
         table = self._read_labels(X)
         rng = random_source(self.random_state)
-        known = self._prepare(table.take_seen(), rng)
-        self._check_base_clusters(known)
+        seen = table.take_seen()
+        known = self._prepare(seen.counting, rng)
+        copies = self._copies(known)
+        self._check_base_clusters(known, copies)
         self._check_rows(known.distinct.n_rows, self.max_rows)
-        problem = Problem(table, known, self._feasible_clusters(known, rng))
+        problem = Problem.of(table, known, self._feasible_clusters(known, rng), copies)
         with threadpool_limits(limits=1):  # the same answer whatever the threads
             result = self._solve(problem, rng)
         if not getattr(result, "converged", True):
@@ -219,13 +251,26 @@ class LabelMethod(Clusterer):
         self.labels_ = problem.per_instance(numbers[result.labels], {"largest": 0}.get(self.unobserved, -1))
         rows = np.arange(len(result.labels))
         self.row_of_instance_ = known.inverse if table.seen.all() else problem.per_instance(rows, -1)
-        self._answer = Answer(known, self.labels_[table.seen])
+        # New instances come with all base clusterings, also those of weight 0.
+        self._answer = Answer(known if seen.counting is seen else seen, self.labels_[table.seen])
         if hasattr(result, "objective"):
             self.objective_ = result.objective
         if hasattr(result, "n_iter"):
             self.n_iter_ = result.n_iter
         self._learn(result, problem)
         return self
+
+    def _spread(self, table: Partitions, row_of: np.ndarray) -> None:
+        """Say of every instance of `table` what was found for the row that it is in, -1 for none."""
+        nobody = {"labels_": 0 if self.unobserved == "largest" else -1, "row_of_instance_": -1}
+        for name in _PER_INSTANCE:
+            if hasattr(self, name):
+                values = getattr(self, name)
+                last = np.full_like(values, nobody.get(name, 0), shape=(1, *values.shape[1:]))
+                setattr(self, name, np.concatenate([values, last])[row_of])
+        vars(self).pop("confidence_", None)
+        self.partitions_ = table
+        self._answer = Answer(table.take_seen(), self.labels_[table.seen])
 
     @cached_property
     def confidence_(self) -> np.ndarray:
@@ -344,10 +389,27 @@ class LabelMethod(Clusterer):
             )
         return codes, unseen
 
+    def _copies(self, known: Partitions) -> np.ndarray | None:
+        """How often each base clustering is copied in place of its weight, where the solver reads none."""
+        if known.base_weights is None:
+            return None
+        if self.weighs_bases:
+            raise InputError(
+                f"{type(self).__name__} takes no weights of base clusterings.",
+                hint=f"these do: {', '.join(taking_weights())}.",
+            )
+        return None if self._reads_weights else whole_weights(known, type(self).__name__)
+
+    @property
+    def _reads_weights(self) -> bool:
+        """Whether the solver, with these parameters, reads weights of base clusterings."""
+        return self.any_weights
+
     def _feasible_clusters(self, known: Partitions, rng: np.random.RandomState) -> int:
         """The number of clusters that was asked for or found, at most that of distinct rows."""
         if self.n_clusters == "auto":
-            self.cluster_count_ = count = choose_n_clusters(known, random_state=rng)
+            # Base clusterings count once each: heavy ones would vouch for themselves.
+            self.cluster_count_ = count = choose_n_clusters(known.weighted(None), random_state=rng)
             if not count.reliable:
                 why = " ".join(found.text for found in count.warnings)
                 why = why or "there may be more than were looked for."
@@ -378,9 +440,9 @@ class LabelMethod(Clusterer):
             )
         return min(self.n_clusters, n_distinct)
 
-    def _check_base_clusters(self, table: Partitions) -> None:
+    def _check_base_clusters(self, table: Partitions, copies: np.ndarray | None = None) -> None:
         """Refuse tables with more base clusters than a table of their pairs can hold."""
-        ks = table.n_clusters_per_partition
+        ks = table.n_clusters_per_partition * (1 if copies is None else copies)
         if ks.sum() > self.max_base_clusters:
             most = int(ks.argmax())
             raise InputError(
@@ -412,6 +474,32 @@ class LabelMethod(Clusterer):
 
     def _progress(self, iteration: int, objective: float) -> None:
         tell(f"{type(self).__name__} iteration {iteration}: objective {objective:.6g}")
+
+
+def whole_weights(table: Partitions, method: str) -> np.ndarray:
+    """Weights as numbers of copies: as they are if whole, else the smallest whole numbers in their ratio."""
+    weights = table.base_weights
+    assert weights is not None
+    for scale in (1.0, *(np.arange(1, 11) / weights.min())):
+        times = np.round(weights * scale)
+        whole = np.allclose(times, weights * scale, rtol=0, atol=1e-6 * scale)
+        if whole and times.min() >= 1 and times.max() <= _MOST_COPIES:
+            return times.astype(np.intp)
+    any_weights = [name for name, made in _label_methods() if made.any_weights]
+    raise InputError(
+        f"{method} counts a base clustering of weight 3 three times, so its weights must be in the ratio "
+        f"of whole numbers up to {_MOST_COPIES}.",
+        hint=f"use such weights; any weights are taken by {', '.join(any_weights)}.",
+    )
+
+
+def _label_methods() -> list[tuple[str, Any]]:
+    return [(made.__name__, made) for made in methods("consilience.consensus")]
+
+
+def taking_weights() -> list[str]:
+    """Names of the methods that take weights of base clusterings."""
+    return [name for name, made in _label_methods() if not made.weighs_bases]
 
 
 def _warn_unlinked(partitions: Partitions) -> None:

@@ -197,5 +197,5 @@ class CESHL(LabelMethod):
 
     def _learn(self, result: CESHLResult, problem: Problem) -> None:
         self.cluster_weights_ = problem.per_cluster(result.weights)
-        self.row_memberships_ = result.hyperedges[:, np.argsort(problem.known.canonical.clusters)]
+        self.row_memberships_ = result.hyperedges[:, problem.places]
         self.n_components_ = result.n_components

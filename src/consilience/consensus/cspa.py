@@ -51,8 +51,9 @@ def cspa(
 def votes_embedding(rows: Rows, width: int) -> np.ndarray:
     """Rows in the leading eigenvectors of the normalised votes."""
     codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    degree = gather(codes, offsets, cluster_sizes(codes, offsets, w)[:, None])[:, 0]
-    return left_singular_vectors(codes, offsets, w / degree, min(width, len(w)))
+    degree = gather(codes, offsets, rows.weigh_clusters(cluster_sizes(codes, offsets, w))[:, None])[:, 0]
+    scale = np.sqrt(rows.weigh_clusters(np.ones(int(offsets[-1]))))
+    return left_singular_vectors(codes, offsets, w / degree, min(width, len(w)), scale)
 
 
 @parameters
@@ -110,9 +111,14 @@ class CSPA(LabelMethod):
         "Partitions. JMLR, 2002.",
         linear=True,
     )
+    any_weights = True
 
     balance: Balance = "free"
     n_init: Count = 10
+
+    @property
+    def _reads_weights(self) -> bool:
+        return self.balance == "free"  # METIS wants whole numbers
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> Cut:
         if self.balance == "equal":

@@ -169,6 +169,7 @@ class DAL(LabelMethod):
         linear=True,
         start=True,
     )
+    any_weights = True
     max_base_clusters = MAX_BASE_CLUSTERS
 
     theta: Positive = THETA

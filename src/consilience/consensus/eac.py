@@ -91,6 +91,7 @@ class EAC(LabelMethod):
         cost="rows^2",
         paper="Fred, Jain: Combining Multiple Clusterings Using Evidence Accumulation. IEEE TPAMI, 2005.",
     )
+    any_weights = True
 
     max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
 

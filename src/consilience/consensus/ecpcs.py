@@ -184,9 +184,7 @@ class ECPCS(LabelMethod):
         return ecpcs(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: ECPCSResult, problem: Problem) -> None:
-        clusters = problem.known.canonical.clusters
-        self.cluster_similarity_ = np.empty_like(result.similarity)
-        self.cluster_similarity_[np.ix_(clusters, clusters)] = result.similarity
+        self.cluster_similarity_ = result.similarity[np.ix_(problem.places, problem.places)]
         if result.meta_clusters is not None:
             assert problem.numbers is not None
             self.meta_clusters_ = problem.per_cluster(problem.numbers[result.meta_clusters])

@@ -112,10 +112,15 @@ class HBGF(BipartiteMethod):
         paper="Fern, Brodley: Solving Cluster Ensemble Problems by Bipartite Graph Partitioning. ICML, 2004.",
         linear=True,
     )
+    any_weights = True
     max_base_clusters = MAX_BASE_CLUSTERS
 
     balance: Balance = "free"
     n_init: Count = 10
+
+    @property
+    def _reads_weights(self) -> bool:
+        return self.balance == "free"  # METIS wants whole numbers
 
     def _solve(self, problem: Problem, rng: np.random.RandomState) -> HBGFResult:
         return hbgf(problem.rows, problem.n_clusters, balance=self.balance, n_init=self.n_init, rng=rng)

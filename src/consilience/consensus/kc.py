@@ -46,8 +46,8 @@ def consensus_points(rows: Rows) -> np.ndarray:
     """
     values, vectors = np.linalg.eigh(contingency(rows.codes, rows.offsets, rows.weights))
     kept = values > 1e-12 * values[-1]  # every base but one takes a dimension away
-    root = vectors[:, kept] * np.sqrt(values[kept])
-    return gather(rows.codes, rows.offsets, root) / (rows.codes >= 0).sum(axis=1)[:, None]
+    root = rows.weigh_clusters(vectors[:, kept] * np.sqrt(values[kept]))
+    return gather(rows.codes, rows.offsets, root) / rows.weigh_bases(rows.codes >= 0)[:, None]
 
 
 @parameters
@@ -95,6 +95,7 @@ class KC(LabelMethod):
         paper="Monti, Tamayo, Mesirov, Golub: Consensus Clustering. Machine Learning, 2003 (the matrix).",
         linear=True,
     )
+    any_weights = True
     max_base_clusters = MAX_BASE_CLUSTERS
 
     n_init: Count = 10

@@ -48,6 +48,7 @@ def kcc(
     offsets, shares = rows.offsets, label_shares(rows)
     prior = _PRIOR if utility == "entropy" else 0.0
     omega = _base_weights(shares, offsets, utility) if normalize else np.ones(len(offsets) - 1)
+    omega = omega if rows.base_weights is None else omega * rows.base_weights
     return block_k_means(
         rows,
         n_clusters,
@@ -151,6 +152,7 @@ class KCC(LabelMethod):
         paper="Wu et al.: K-means-based Consensus Clustering: A Unified View. IEEE TKDE, 2015.",
         linear=True,
     )
+    any_weights = True
 
     utility: Literal["category", "entropy", "cosine"] = "category"
     normalize: bool = False

@@ -104,6 +104,7 @@ class LWEA(LabelMethod):
         paper="Huang, Wang, Lai: Locally Weighted Ensemble Clustering. IEEE Trans. Cybernetics, 2018.",
         start=True,
     )
+    any_weights = True
 
     max_rows = 15_000  # the similarity of all pairs is kept dense: 1.8 GB
     max_base_clusters = MAX_BASE_CLUSTERS

@@ -111,6 +111,7 @@ class LWGP(BipartiteMethod):
         paper="Huang, Wang, Lai: Locally Weighted Ensemble Clustering. IEEE Trans. Cybernetics, 2018.",
         linear=True,
     )
+    any_weights = True
 
     max_base_clusters = MAX_BASE_CLUSTERS
 

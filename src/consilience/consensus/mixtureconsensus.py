@@ -93,7 +93,9 @@ def _maximise(
     sweeps = Sweeps(max_iter, progress)
     for _ in sweeps:
         likelihood, sums, mass = _expect(rows, pi, theta, r)
-        before, now = sweeps.add(-likelihood - prior * float((shares @ np.log(theta)).sum()))
+        before, now = sweeps.add(
+            -likelihood - prior * float((rows.weigh_clusters(shares) @ np.log(theta)).sum())
+        )
         sweeps.converged = before - now <= tol * abs(now)
         if sweeps.converged:
             break
@@ -111,7 +113,7 @@ def _expect(
     One pass over the rows.
     """
     codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    log_theta = np.log(theta)
+    log_theta = rows.weigh_clusters(np.log(theta))
     log_pi = np.log(np.maximum(pi, np.finfo(float).tiny))  # a cluster that nobody is in stays empty
 
     def one(part: slice) -> tuple[float, np.ndarray, np.ndarray]:
@@ -206,6 +208,7 @@ class MixtureConsensus(LabelMethod):
         "TPAMI, 2005.",
         linear=True,
     )
+    any_weights = True
 
     prior: Positive = 0.1
     init: Literal["random"] | Annotated[Any, "array-like"] = "random"

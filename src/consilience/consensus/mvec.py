@@ -146,7 +146,7 @@ def shares_of_views(rows: Rows, views: np.ndarray) -> np.ndarray:
 
 def read_views(views: Sequence[Any] | None, problem: Problem) -> np.ndarray:
     """The number of its view for every base clustering that the solver reads."""
-    columns = np.array(problem.table.columns)[problem.known.canonical.bases]
+    columns = problem.columns
     if views is None:
         return np.zeros(len(columns), dtype=np.intp)
     if len(views) != problem.table.n_columns:

@@ -59,15 +59,17 @@ def nmfc(
     Cost: rows x bases x n_clusters a step, and one k-means on the consensus matrix for the start.
     """
     codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    scale = 1.0 / np.sqrt((codes >= 0).sum(axis=1))
+    scale = 1.0 / np.sqrt(rows.weigh_bases(codes >= 0))
 
     def times(values: np.ndarray) -> np.ndarray:  # M W values
-        return scale[:, None] * gather(codes, offsets, scatter(codes, offsets, w * scale, values))
+        sums = rows.weigh_clusters(scatter(codes, offsets, w * scale, values))
+        return scale[:, None] * gather(codes, offsets, sums)
 
     q = np.eye(n_clusters)[kc(rows, n_clusters, n_init=n_init, rng=rng).labels] + _ELSEWHERE
     q /= np.sqrt(w @ q**2)
     s = np.einsum("p,pc,pc->c", w, q, times(q))
-    total = float(np.sum(contingency(codes, offsets, w * scale**2) ** 2))
+    overlap = contingency(codes, offsets, w * scale**2) ** 2
+    total = float(np.sum(rows.weigh_clusters(rows.weigh_clusters(overlap).T)))
     sweeps = Sweeps(max_iter)
     for _ in sweeps:
         q = _update_memberships(q, s, w, times)
@@ -152,6 +154,7 @@ class NMFC(LabelMethod):
         "Matrix Factorization. ICDM, 2007.",
         linear=True,
     )
+    any_weights = True
     max_base_clusters = MAX_BASE_CLUSTERS
 
     n_init: Count = 10

@@ -488,9 +488,10 @@ class PCE(LabelMethod):
     def imputed_(self) -> Any:
         """The completed label table, in the user's own label names and kind of table."""
         check_is_fitted(self)
-        problem, rows = self._problem, self._problem.known.distinct
+        rows = self._problem.known.distinct
         codes = complete_labels(rows.codes, rows.counts, rows.offsets, self._row_labels, self.n_clusters_)
-        return problem.table.decode(problem.per_instance(codes, MISSING))
+        nobody = np.full_like(codes, MISSING, shape=(1, codes.shape[1]))
+        return self.partitions_.decode(np.vstack([codes, nobody])[self.row_of_instance_])
 
     @cached_property
     def embedding_(self) -> np.ndarray:

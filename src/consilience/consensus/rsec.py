@@ -168,6 +168,7 @@ class RSEC(LabelMethod):
         paper="Tao, Liu, Li, Fu: Robust Spectral Ensemble Clustering. CIKM, 2016.",
         experimental=True,
     )
+    any_weights = True
     # Two decompositions of rows x rows a step, more than a hundred steps: minutes at the limit.
     max_rows = 1_000
 

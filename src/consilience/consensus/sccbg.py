@@ -248,7 +248,7 @@ class SCCBG(LabelMethod):
         return sccbg(problem.rows, problem.n_clusters, rng=rng, **self._settings)
 
     def _learn(self, result: SCCBGResult, problem: Problem) -> None:
-        given = np.argsort(problem.known.canonical.clusters)
+        given = problem.places
         self.row_memberships_ = result.memberships[:, given]
         self.row_pace_ = result.pace[:, given]
         self.n_components_ = result.n_components

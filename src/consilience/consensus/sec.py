@@ -36,12 +36,12 @@ def sec(
     Cost: rows x bases x n_clusters a step, and n_init fits of at most 5000 rows.
     """
     codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    reach = gather(codes, offsets, cluster_sizes(codes, offsets, w)[:, None])[:, 0]
+    reach = gather(codes, offsets, rows.weigh_clusters(cluster_sizes(codes, offsets, w))[:, None])[:, 0]
     # In units of its mean: the objective only changes by a factor, and tolerances keep their meaning.
     reach = reach / (w @ reach / w.sum())
 
     def score(v: np.ndarray) -> Score:
-        return Score(2.0 * v, base_sums(v * v, offsets))
+        return Score(2.0 * rows.weigh_clusters(v), rows.weigh_clusters(base_sums(v * v, offsets)))
 
     found = block_k_means(
         rows,
@@ -55,7 +55,7 @@ def sec(
         progress=progress,
     )
     # What does not depend on clusters: the weighted squared lengths of the points.
-    lengths = float(w @ ((codes >= 0).sum(axis=1) / reach))
+    lengths = float(w @ (rows.weigh_bases(codes >= 0) / reach))
     return found._replace(objective=found.objective + lengths)
 
 
@@ -112,6 +112,7 @@ class SEC(LabelMethod):
         paper="Liu, Liu, Wu, Tao, Fu: Spectral Ensemble Clustering. KDD, 2015.",
         linear=True,
     )
+    any_weights = True
 
     n_init: Count = 30
     max_iter: Count = 100

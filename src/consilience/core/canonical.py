@@ -15,17 +15,36 @@ class Rows(NamedTuple):
 
     ``codes[p, i]`` is the cluster, from 0, in which base clustering i has the instances of row p; -1 where it
     never saw them. ``offsets[i]`` is where its clusters begin when those of all bases are stacked; the last
-    entry is their number. Row p stands for ``counts[p]`` instances.
+    entry is their number. Row p stands for ``counts[p]`` instances, base clustering i for
+    ``base_weights[i]`` that say the same, all for one where that is None.
     """
 
     codes: np.ndarray
     offsets: np.ndarray
     counts: np.ndarray
+    base_weights: np.ndarray | None = None
 
     @property
     def weights(self) -> np.ndarray:
         """The counts as floating-point numbers."""
         return self.counts.astype(float)
+
+    def weigh_clusters(self, values: np.ndarray) -> np.ndarray:
+        """Values of the stacked clusters (rows), each times the weight of its base clustering."""
+        if self.base_weights is None:
+            return values
+        weights = np.repeat(self.base_weights, np.diff(self.offsets))
+        return values * (weights if values.ndim == 1 else weights[:, None])
+
+    def weigh_bases(self, marks: np.ndarray) -> np.ndarray:
+        """Per row the weight of the base clusterings that are marked in (rows, bases), or their number."""
+        return marks.sum(axis=1) if self.base_weights is None else marks @ self.base_weights
+
+    def copied(self, times: np.ndarray) -> Rows:
+        """The rows with so many copies of each base clustering, side by side, instead of weights."""
+        k = np.repeat(np.diff(self.offsets), times)
+        codes = np.ascontiguousarray(np.repeat(self.codes, times, axis=1))
+        return Rows(codes, np.concatenate([[0], np.cumsum(k)]), self.counts)
 
 
 def evenly(counts: np.ndarray, most: int, start: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +100,9 @@ class Numbering(NamedTuple):
         return np.ascontiguousarray(out)
 
 
-def canonical(codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> Canonical:
+def canonical(
+    codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray, base_weights: np.ndarray | None = None
+) -> Canonical:
     """Number base clusterings and clusters by who is in them, and sort the rows.
 
     A solver that draws its starts by position, or whose ties fall by rounding, then gives the same answer to
@@ -95,10 +116,14 @@ def canonical(codes: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> Can
     times = counts // max(np.gcd.reduce(counts), 1)  # a table that is repeated as a whole keeps its order
     for column in stacked:
         np.add.at(sizes, column, times.astype(np.uint64))
+    if base_weights is not None:  # base clusterings of different weights are different, whatever they say
+        of_base = _mix(np.ascontiguousarray(base_weights, dtype=float).view(np.uint64))
+        sizes[:-1] ^= np.repeat(of_base, np.diff(offsets))
     new = number(sizes[:-1], lambda colours: member_colours(stacked, times, colours), offsets)
     recoded = new.recode(codes)
     order = np.argsort(row_keys(recoded, np.diff(new.offsets)), kind="stable")
-    rows = Rows(np.ascontiguousarray(recoded[order]), new.offsets, counts[order])
+    weights = None if base_weights is None else base_weights[new.bases]
+    rows = Rows(np.ascontiguousarray(recoded[order]), new.offsets, counts[order], weights)
     return Canonical(rows, order, new.bases, new.clusters)
 
 

@@ -28,8 +28,9 @@ def certainty(rows: Rows, theta: float) -> np.ndarray:
     starts = offsets[:-1]
     seen = np.add.reduceat(table, starts, axis=1)  # members of each cluster that each base saw
     share = table / np.repeat(np.maximum(seen, 1.0), np.diff(offsets), axis=1)
-    entropy = -(share * np.log2(np.where(share > 0.0, share, 1.0))).sum(axis=1)
-    mean = entropy / np.maximum((seen > 0.0).sum(axis=1), 1)
+    terms = share * np.log2(np.where(share > 0.0, share, 1.0))
+    entropy = -rows.weigh_clusters(terms.T).T.sum(axis=1)
+    mean = entropy / np.where((seen > 0.0).any(axis=1), rows.weigh_bases(seen > 0.0), 1.0)
     # Never zero, whatever theta: callers divide by sums of certainties.
     return np.exp(-np.minimum(mean / theta, 200.0))
 
@@ -55,13 +56,25 @@ def certain_coassociation(
     n_rows, n_bases = codes.shape
     sizes = cluster_sizes(codes, offsets, rows.weights)
     certainties = np.ones(len(sizes)) if certainties is None else certainties
-    average = certainties @ sizes**2 / np.sum(np.add.reduceat(sizes, offsets[:-1]) ** 2)
-    values = np.where(codes >= 0, certainties[np.maximum(codes, 0) + offsets[:-1]], 0.0)
+    seen = np.add.reduceat(sizes, offsets[:-1]) ** 2
+    weighed = rows.weigh_clusters(certainties)
+    average = weighed @ sizes**2 / rows.weigh_bases(seen[None])[0]
+    values = np.where(codes >= 0, weighed[np.maximum(codes, 0) + offsets[:-1]], 0.0)
+    out = np.empty((n_rows, n_rows))
+    if rows.base_weights is not None:
+        w, total = rows.base_weights, float(rows.base_weights.sum())
+        run_blocks(
+            lambda part: _agree_weighted(codes, values, w, total, average, part.start, part.stop, out),
+            n_rows,
+            block_rows=_ROWS,
+        )
+        if diagonal is not None:
+            np.fill_diagonal(out, diagonal)
+        return out
     # By how often a pair was seen together, 0..m.
     times = np.arange(n_bases + 1) + 1.0
     scale = (n_bases + 1.0) / (n_bases * times)
     shift = average * (scale - scale[-1])
-    out = np.empty((n_rows, n_rows))
     run_blocks(
         lambda part: _agree(codes, values, scale, shift, part.start, part.stop, out), n_rows, block_rows=_ROWS
     )
@@ -83,3 +96,19 @@ def _agree(codes, values, scale, shift, start, stop, out):  # type: ignore[no-un
                     if codes[p, i] == codes[r, i]:
                         total += values[p, i]
             out[p, r] = scale[together] * total + shift[together]
+
+
+@compiled(reads=3)
+def _agree_weighted(codes, values, weights, most, average, start, stop, out):  # type: ignore[no-untyped-def]
+    n_rows, n_bases = codes.shape
+    last = 1.0 / most
+    for p in range(start, stop):
+        for r in range(n_rows):
+            total, together = 0.0, 0.0
+            for i in range(n_bases):
+                if codes[p, i] >= 0 and codes[r, i] >= 0:
+                    together += weights[i]
+                    if codes[p, i] == codes[r, i]:
+                        total += values[p, i]
+            scale = (most + 1.0) / (most * (together + 1.0))
+            out[p, r] = scale * total + average * (scale - last)

@@ -33,4 +33,9 @@ def coassociation(marks: sp.csr_array, observed: np.ndarray, *, normalize: str) 
 
 def pair_shares(rows: Rows) -> np.ndarray:
     """Share of agreement of two rows among the base clusterings that saw both; NaN where none did."""
+    if rows.base_weights is not None:
+        marks, seen = indicator(rows.codes, rows.offsets), (rows.codes >= 0).astype(float)
+        weights = rows.weigh_clusters(np.ones(marks.shape[1]))
+        shared, together = (marks * weights) @ marks.T, (seen * rows.base_weights) @ seen.T
+        return np.divide(shared.toarray(), together, out=np.full_like(together, np.nan), where=together > 0)
     return coassociation(indicator(rows.codes, rows.offsets), rows.codes >= 0, normalize="pairs")

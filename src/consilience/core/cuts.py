@@ -34,7 +34,8 @@ def bipartite_embedding(rows: Rows, width: int, q: np.ndarray | None = None) -> 
     Cost: an eigenproblem of the size of all base clusters, and rows x bases x width.
     """
     codes, offsets, w = rows.codes, rows.offsets, rows.weights
-    q = np.ones(int(offsets[-1])) if q is None else q
+    # A base of weight w is w equal ones: sqrt(w) times its columns have the same left singular vectors.
+    q = rows.weigh_clusters(np.ones(int(offsets[-1])) if q is None else q)
     degree = gather(codes, offsets, q[:, None])[:, 0]
     scale = np.sqrt(q / cluster_sizes(codes, offsets, w))
     h = left_singular_vectors(codes, offsets, w / degree, min(width, len(w), len(q)), scale)

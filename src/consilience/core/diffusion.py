@@ -43,6 +43,7 @@ def diffuse(rows: Rows, q: np.ndarray) -> Kernel:
     Cost: a pass over the rows and a table of all pairs of base clusters.
     """
     codes, offsets, w = rows.codes, rows.offsets, rows.weights
+    q = rows.weigh_clusters(q)  # three bases that say the same mark a cluster three times
     s = gather(codes, offsets, q[:, None])[:, 0]
     sizes = cluster_sizes(codes, offsets, w)
     scale = q / np.maximum(sizes, 1.0)  # a cluster without members overlaps with nothing
@@ -52,7 +53,7 @@ def diffuse(rows: Rows, q: np.ndarray) -> Kernel:
 
 def similarity(kernel: Kernel) -> np.ndarray:
     """S of all pairs of rows."""
-    (codes, offsets, _), table, norms = kernel
+    codes, offsets, table, norms = kernel.rows.codes, kernel.rows.offsets, kernel.table, kernel.norms
     half = np.ascontiguousarray(gather(codes, offsets, table).T)
     return gather(codes, offsets, half) / norms / norms[:, None]
 
@@ -81,8 +82,9 @@ def counting_share(rows: Rows) -> float:
     It is twice the usual one where rows have, on average, fewer than six labels and at most 60 % of those
     that they could have: then many agree by chance, and average linkage gives them clusters of their own.
     """
-    n_labels = rows.weights @ (rows.codes >= 0).sum(axis=1) / rows.weights.sum()
-    scarce = n_labels < _SCARCE and n_labels <= _PRESENT * rows.codes.shape[1]
+    n_labels = rows.weights @ rows.weigh_bases(rows.codes >= 0) / rows.weights.sum()
+    n_bases = rows.codes.shape[1] if rows.base_weights is None else rows.base_weights.sum()
+    scarce = n_labels < _SCARCE and n_labels <= _PRESENT * n_bases
     return _SCARCE_SHARE if scarce else MIN_SHARE
 
 
@@ -114,8 +116,8 @@ def link_micro_clusters(
     which changes their distances little. What is linked is the mean similarity of the members, which needs
     no points and is exact.
     """
-    (codes, offsets, _), table, norms = kernel
-    w = kernel.rows.weights
+    codes, offsets, w = kernel.rows.codes, kernel.rows.offsets, kernel.rows.weights
+    table, norms = kernel.table, kernel.norms
     values, vectors = np.linalg.eigh(table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     if len(root) > _PROJECTED:
@@ -135,7 +137,7 @@ def draw(kernel: Kernel, most: int, start: float = 0.5) -> tuple[np.ndarray, Ker
     rows = kernel.rows
     places, counts = evenly(rows.counts, most, start)
     return places, kernel._replace(
-        rows=Rows(rows.codes[places], rows.offsets, counts), norms=kernel.norms[places]
+        rows=rows._replace(codes=rows.codes[places], counts=counts), norms=kernel.norms[places]
     )
 
 

@@ -28,7 +28,7 @@ def sample_rows(rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, Rows]:
 
     Drawing from such an order finds the same rows when instances are shuffled or labels renamed.
     """
-    score = gather(rows.codes, rows.offsets, np.log(shares)[:, None])[:, 0]
+    score = gather(rows.codes, rows.offsets, rows.weigh_clusters(np.log(shares))[:, None])[:, 0]
     found = np.argsort(np.round(score, 9), kind="stable")
     w = rows.weights[found]
     if len(w) > _SAMPLE_ROWS:
@@ -36,7 +36,7 @@ def sample_rows(rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, Rows]:
         places = (np.arange(_SAMPLE_ROWS) + 0.5) / _SAMPLE_ROWS * reach[-1]
         found = found[np.searchsorted(reach, places, side="right")]
         w = np.full(_SAMPLE_ROWS, reach[-1] / _SAMPLE_ROWS)
-    return found, Rows(rows.codes[found], rows.offsets, w)
+    return found, rows._replace(codes=rows.codes[found], counts=w)
 
 
 def first_profiles(rows: Rows, shares: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
@@ -53,8 +53,8 @@ def first_profiles(rows: Rows, shares: np.ndarray, n_clusters: int, rng: np.rand
             reach = np.cumsum(w)
         seed = codes[np.searchsorted(reach, rng.random_sample() * reach[-1], side="right")]
         together = (codes >= 0) & (seed >= 0)
-        agree = ((codes == seed) & together).sum(axis=1)
-        distance = np.minimum(distance, 1.0 - agree / (together.sum(axis=1) + 1.0))
+        agree = rows.weigh_bases((codes == seed) & together)
+        distance = np.minimum(distance, 1.0 - agree / (rows.weigh_bases(together) + 1.0))
         distance[(codes == seed).all(axis=1)] = 0.0
         profiles[:, c] = shares
         seen = seed >= 0

@@ -72,6 +72,8 @@ class Partitions:
         Positions of these clusterings in the table that was given; all-missing columns are left out.
     n_columns : int
         Number of columns of the table that was given.
+    base_weights : ndarray of shape (n_partitions,) or None
+        How much each base clustering counts, see :meth:`weighted`; None where all count once.
     views : tuple of str or None
         The view of which each clustering was made, where they were made of views.
     backend : str or None
@@ -90,6 +92,7 @@ class Partitions:
     index_name: Any = None
     counts: Any = None  # an array after __post_init__
     views: tuple[str, ...] | None = None
+    base_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.counts is None:  # one for each, without the memory for them
@@ -471,9 +474,24 @@ class Partitions:
 
     @cached_property
     def seen(self) -> np.ndarray:
-        """Boolean per instance, True where at least one clustering saw it."""
+        """Boolean per instance, True where at least one clustering saw it; one of weight 0 does not count."""
         # Column by column: reducing along short rows is several times slower.
-        return _frozen(np.logical_or.reduce([column >= 0 for column in self.codes.T]))
+        return _frozen(np.logical_or.reduce([column >= 0 for column in self.counting.codes.T]))
+
+    @cached_property
+    def counting(self) -> Partitions:
+        """The clusterings that count: those without weight 0; all instances stay."""
+        if self.base_weights is None or self.base_weights.all():
+            return self
+        return self.choose(np.flatnonzero(self.base_weights))
+
+    def weighted(self, weights: npt.ArrayLike | None) -> Partitions:
+        """The same with weights of the clusterings: one of weight 3 counts like three that say the same.
+
+        Label methods read them; metrics of agreement with the clusterings are means by weight.
+        """
+        given = None if weights is None else _frozen(np.array(weights, dtype=float))
+        return replace(self, base_weights=given)
 
     @cached_property
     def n_clusters_per_partition(self) -> np.ndarray:
@@ -518,7 +536,7 @@ class Partitions:
     @cached_property
     def _compressed(self) -> tuple[Partitions, np.ndarray, Canonical]:
         found = distinct_rows(self.codes, self.n_clusters_per_partition, self._counts_of(slice(None)))
-        form = canonical(found.codes, self.offsets, found.counts)
+        form = canonical(found.codes, self.offsets, found.counts, self.base_weights)
         rank = np.empty_like(found.inverse, shape=len(form.order))
         rank[form.order] = np.arange(len(rank))
         codes, counts = _frozen(found.codes[form.order]), _frozen(form.rows.counts)
@@ -633,6 +651,7 @@ class Partitions:
             names=tuple(self.names[i] for i in chosen),
             columns=tuple(self.columns[i] for i in chosen),
             views=None if self.views is None else tuple(self.views[i] for i in chosen),
+            base_weights=None if self.base_weights is None else _frozen(self.base_weights[chosen]),
         )
 
     def repeat(self) -> Partitions:
@@ -668,6 +687,7 @@ class Partitions:
             names=tuple(self.names[i] for i in left),
             columns=tuple(self.columns[i] for i in left),
             views=None if self.views is None else tuple(self.views[i] for i in left),
+            base_weights=None if self.base_weights is None else _frozen(self.base_weights[left]),
         )
 
     def fill(self, codes: np.ndarray) -> Partitions:

@@ -19,13 +19,14 @@ from consilience._support.talk import Progress, tell, watched
 from consilience._support.values import counted
 from consilience._support.warnings import warn
 from consilience.consensus import LabelMethod
+from consilience.consensus.base import taking_weights
 from consilience.core.grouping import group, largest_first
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.evidence.partitions import Partitions
 from consilience.metrics import ensemble_agreement
 from consilience.results._names import base_named
 from consilience.results.fusion import Candidate, Fusion
-from consilience.results.preparing import merge_linked, repeat_bases
+from consilience.results.preparing import merge_linked, read_weights
 
 # Methods that "auto" compares, and the most distinct label rows for which it tries them.
 CANDIDATES = {
@@ -100,9 +101,10 @@ def fuse(
     like : Fusion, dict or series of labels by id, or frame of id and label, optional
         An earlier result whose numbers the clusters shall keep; see :meth:`Fusion.like`.
     weights : dict of base clustering to number, or one number for each, optional
-        How much each base clustering counts, in the ratio of small whole numbers: one of weight 3 counts like
-        three that say the same, one of weight 0 is left out. Not for methods that learn weights themselves.
-        Confidence and diagnostics count all of them once.
+        How much each base clustering counts: one of weight 3 counts like three that say the same, one of
+        weight 0 is left out. Not for methods that learn weights themselves; some take only weights in the
+        ratio of small whole numbers. Confidence, diagnostics and an `n_clusters` that is to be found count
+        all base clusterings once, but for those of weight 0, which have no say in `n_clusters`.
     must_link : list of pairs of ids, optional
         Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
         are merged beforehand: each base clustering says of all what it says of most.
@@ -155,22 +157,23 @@ def fuse(
     if named_after is not None:
         base_named(partitions, named_after)  # an unknown one is an error before anything is fitted
     rng = random_source(random_state)
-    table, row_of, count = partitions, None, None
+    given = partitions.base_weights if weights is None else read_weights(weights, partitions.names)
+    table, row_of = partitions, None
+    if given is not None:
+        partitions, table = partitions.weighted(None), partitions.weighted(given)
+        if unobserved == "error":
+            Partitions.of(table)  # an instance that only base clusterings of weight 0 saw is an error
     if must_link is not None:
         table, row_of = merge_linked(table, must_link)
-    if weights is not None:
-        if n_clusters == "auto":  # copies would vouch for each other
-            count = count_clusters(table.take_seen(), rng)
-            n_clusters = count.n_clusters
-        table = repeat_bases(table, weights)
-    weighted = weights is not None
     with watched(progress) as told:
-        fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, told, weighted)
+        fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, told)
+    if isinstance(fusion.model, LabelMethod) and not (row_of is None and table.seen.all()):
+        fitted = np.where(table.seen, np.cumsum(table.seen) - 1, -1)  # the model saw no others
+        fusion.model._spread(partitions.weighted(given), fitted if row_of is None else fitted[row_of])
     if table is not partitions:
         labels = fusion.labels if row_of is None else fusion.labels[row_of]
-        fusion = replace(
-            fusion, labels=labels, partitions=partitions, cluster_count=count or fusion.cluster_count
-        )
+        given_weights = None if given is None else tuple(given.tolist())
+        fusion = replace(fusion, labels=labels, partitions=partitions, given_weights=given_weights)
     fusion = fusion if like is None else fusion.like(like)
     return fusion if named_after is None else fusion.named_after(named_after)
 
@@ -184,29 +187,28 @@ def fuse_partitions(
     verbose: int,
     lead: float | None,
     progress: Progress | None = None,
-    weighted: bool = False,
 ) -> Fusion:
     """`fuse` on a table that was read; `lead` of None follows from the numbers of base clusters.
 
-    A row of the table may stand for many instances: the answer then has one label for each row. `weighted`
-    says that base clusterings were repeated on purpose.
+    A row of the table may stand for many instances: the answer then has one label for each row.
     """
     known = partitions.take_seen()
-    require_linked(known)
-    count = count_clusters(known, rng) if n_clusters == "auto" else None
+    counting = known.counting
+    require_linked(counting)
+    # Base clusterings count once each: heavy ones would vouch for themselves.
+    count = count_clusters(counting.weighted(None), rng) if n_clusters == "auto" else None
     k = count.n_clusters if count is not None else int(n_clusters)
-    k = feasible_clusters(k, known)
+    k = feasible_clusters(k, counting)
     seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
-        lead = lead_of(known, k) if lead is None else lead
-        choice = _choose(known, k, lead, unobserved, seed, verbose, progress, weighted)
+        lead = lead_of(counting, k) if lead is None else lead
+        choice = _choose(known, k, lead, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
-        if weighted and getattr(model, "weighs_bases", True):
-            able = [name for name in consensus.__all__ if not getattr(consensus, name).weighs_bases]
+        if known.base_weights is not None and not isinstance(model, LabelMethod):
             raise InputError(
                 f"{type(model).__name__} takes no weights of base clusterings.",
-                hint=f"these do: {', '.join(able)}, and 'auto'.",
+                hint=f"these do: {', '.join(taking_weights())}, and 'auto'.",
             )
         if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
             raise InputError(
@@ -216,7 +218,7 @@ def fuse_partitions(
         given = known if isinstance(model, LabelMethod) else known.codes
         choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
     labels = np.full(partitions.n_rows, 0 if unobserved == "largest" else -1)
-    labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts, known.inverse)
+    labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts, counting.inverse)
     return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
 
 
@@ -238,15 +240,15 @@ def _choose(
     seed: int,
     verbose: int,
     progress: Progress | None,
-    weighted: bool,
 ) -> Choice:
     """Fit the candidates and take the one whose labels agree best with the base labels.
 
     They are fitted to a sample of instances if there are many distinct rows, and the best then to all.
     """
-    sampled = table.distinct.n_rows > SAMPLE
-    tried = table.sample(SAMPLE, np.random.RandomState(seed)) if sampled else table
-    names = [name for name in methods_for(table) if not (weighted and getattr(consensus, name).weighs_bases)]
+    counting = table.counting
+    sampled = counting.distinct.n_rows > SAMPLE
+    tried = counting.sample(SAMPLE, np.random.RandomState(seed)) if sampled else table
+    names = methods_for(counting)
     mixed = lead > 0.0 and "DAL" in names
     if mixed:
         names = [name for name in names if name in _MIXED]
@@ -275,7 +277,9 @@ def methods_for(table: Partitions) -> list[str]:
     return [
         name
         for name, most_rows in CANDIDATES.items()
-        if table.distinct.n_rows <= most_rows and n_clusters <= getattr(consensus, name).max_base_clusters
+        if table.distinct.n_rows <= most_rows
+        and n_clusters <= getattr(consensus, name).max_base_clusters
+        and not (table.base_weights is not None and getattr(consensus, name).weighs_bases)
     ]
 
 
@@ -286,7 +290,8 @@ def _place(candidate: Candidate) -> float:
 
 def labels_each(table: Partitions) -> float:
     """How many labels an instance has on average."""
-    return float(table.counts @ (table.codes >= 0).sum(axis=1) / table.n_instances)
+    weights = np.ones(table.n_partitions) if table.base_weights is None else table.base_weights
+    return float(table.n_seen @ weights / table.n_instances)
 
 
 def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
@@ -365,7 +370,7 @@ def _reason(best: Candidate, lead: float, sampled: bool) -> str:
 def lead_of(table: Partitions, k: int) -> float:
     """How far ahead of DAL another method must be: 0 where most base clusterings have about `k` clusters."""
     near = np.abs(table.n_clusters_per_partition - k) <= _NEAR * k
-    return 0.0 if near.mean() >= _SHARE_NEAR else _LEAD
+    return 0.0 if np.average(near, weights=table.base_weights) >= _SHARE_NEAR else _LEAD
 
 
 def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:

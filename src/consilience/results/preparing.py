@@ -15,30 +15,9 @@ from consilience._support.values import did_you_mean
 from consilience.evidence.partitions import MISSING, Partitions
 from consilience.results.explaining import find_instance
 
-_MOST_COPIES = 20  # of one base clustering
 
-
-def repeat_bases(partitions: Partitions, weights: Any) -> Partitions:
-    """The table with every base clustering as often as it counts: three times is three that say the same."""
-    times = _whole(_in_order(weights, partitions.names), partitions.names)
-    kept = np.repeat(np.arange(partitions.n_partitions), times)
-    copy = np.concatenate([np.arange(n) for n in times])
-    names = [
-        f"{partitions.names[j]} ({c + 1})" if c else partitions.names[j]
-        for j, c in zip(kept, copy, strict=True)
-    ]
-    return Partitions.of_rows(
-        partitions.codes[:, kept],
-        [partitions.categories[j] for j in kept],
-        names,
-        counts=partitions.counts,
-        index=partitions.index,
-        index_name=partitions.index_name,
-        backend=partitions.backend,
-    )
-
-
-def _in_order(weights: Any, names: Sequence[str]) -> np.ndarray:
+def read_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
+    """How much each base clustering counts: from a dict of those that differ from 1, or one number each."""
     if isinstance(weights, Mapping):
         for name in weights:
             if str(name) not in names:
@@ -64,21 +43,6 @@ def _in_order(weights: Any, names: Sequence[str]) -> np.ndarray:
     if not found.any():
         raise InputError("every weight is 0.", hint="give some base clustering a weight above 0.")
     return found
-
-
-def _whole(weights: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """The smallest whole numbers in the ratio of the weights."""
-    relative = weights / weights[weights > 0].min()
-    for factor in range(1, 11):
-        times = np.round(relative * factor)
-        if np.allclose(times, relative * factor, rtol=0, atol=1e-6 * factor) and times.max() <= _MOST_COPIES:
-            return times.astype(np.int64)
-    most = names[int(weights.argmax())]
-    raise InputError(
-        f"the weights, of which {most!r} has the largest, are not in the ratio of whole numbers up to "
-        f"{_MOST_COPIES}.",
-        hint="use small numbers such as 1, 2 and 3.",
-    )
 
 
 def merge_linked(partitions: Partitions, pairs: Any) -> tuple[Partitions, np.ndarray]:
