@@ -20,7 +20,8 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.sklearn import Interval, StrOptions, check_parameter
 from consilience._support.values import counted, did_you_mean, is_missing, object_array
-from consilience.io.frames import plain, require_ids
+from consilience.io.frames import require_ids
+from consilience.io.labels import plain
 
 __all__ = [
     "ScoreById",

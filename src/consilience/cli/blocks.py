@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,31 +16,19 @@ import pyarrow.parquet as pa_parquet
 from consilience import dask
 from consilience._support.errors import InputError, UsageError
 from consilience._support.optional import optional_import
-from consilience._support.warnings import warn
 from consilience.cli.memory import why_not
 from consilience.cli.results import Told
-from consilience.core.grouping import DistinctRows, distinct_rows
-from consilience.dask.aggregate import RowIndex, read_table
+from consilience.dask.aggregate import read_table
 from consilience.dask.blocks import BLOCK_ROWS, load
 from consilience.dask.consensus import MAX_DISTINCT
 from consilience.dask.engine import engine_for
 from consilience.dask.rows import looked_up, values_of
-from consilience.evidence.labels import (
-    Beside,
-    Coder,
-    LabelRows,
-    as_arrow,
-    checked,
-    coded_pieces,
-    hint_of_opinions,
-    merged,
-    refuse_opinions,
-    say_marks,
-)
+from consilience.evidence import reading
+from consilience.evidence.builder import Builder
+from consilience.evidence.labels import Beside, as_arrow, read_labels, sources_of
 from consilience.evidence.partitions import MISSING, Partitions
-from consilience.io import files
-from consilience.io.files import STDIO, Source, is_parquet, is_text
-from consilience.io.ids import keys_of, require_distinct_keys
+from consilience.evidence.reading import rebatched
+from consilience.io.files import STDIO, Source, is_parquet
 
 
 def is_folder(output: str | None) -> bool:
@@ -100,76 +87,28 @@ def _as_parquet(path: str, source: Source, place: Path) -> Iterator[str]:
 
 
 class InPieces:
-    """A table of labels in one file that is read twice: for its label rows, and to write beside its ids."""
+    """A table of labels in files that are read twice: for its label rows, and to write beside its ids."""
 
     def __init__(self, path: str, source: Source, told: Any) -> None:
         self._path, self._source, self._told = path, source, told
-        self._coder = Coder()
-        self.n_instances = 0
         self.id_name = source.id_name([path])
 
     def compact(self, *, unobserved: str = "error") -> Partitions:
         """The distinct rows of the table with counts."""
-        parts: list[DistinctRows] = []
-        keys: list[np.ndarray] = []
-        large = 0
-        for piece in coded_pieces(self._path, self._source, self._coder):
-            if piece.ids is not None:
-                keys.append(keys_of(piece.ids))
-            parts.append(distinct_rows(piece.codes, self._coder.sizes))
-            large += len(parts[-1].codes)
-            if large > 2 * len(parts[0].codes) + files.ROWS_A_PIECE:
-                parts = [merged(parts, self._coder.sizes, number=False)]
-                large = len(parts[0].codes)
-                self._refuse_too_many(large)
-            self.n_instances += len(piece.codes)
-            self._told("reading", self.n_instances, self.n_instances)
-        hint = hint_of_opinions(self.id_name, list(self._coder.known))
-        require_distinct_keys(self._path, keys, self._ids_again, hint=hint)
-        found = merged(parts, self._coder.sizes, number=False)
-        self._refuse_too_many(len(found.codes))
-        labels = self._coder.labels(text=is_text(self._path))
-        rows = LabelRows(list(self._coder.known), labels, found.codes, found.counts, None)
-        refuse_opinions(self._path, self._source, rows)
-        try:
-            table, number = checked(rows, id_column=self.id_name)
-        except InputError as error:  # names the row of a label, which is forgotten here, by its place
-            said = re.sub(r" in row \d+( and \d+ others?)?,", ",", error.message)
-            raise type(error)(said, error.hint, error.command) from error
-        for j in sorted(set(range(table.n_columns)) - set(table.columns)):
-            warn(
-                f"base clustering {rows.names[j]!r} (column {j}) has no label at all and is ignored.",
-                hint="drop the column, or check how missing entries are marked.",
-            )
-        if unobserved == "error" and not table.seen.all():
-            raise InputError(
-                f"no base clustering saw {int(table.counts[~table.seen].sum())} of the instances.",
-                hint="remove these instances, or choose what to do with them by --unobserved noise or "
-                "--unobserved largest.",
-            )
-        say_marks(table)
-        self._index, self._number = RowIndex.of(found.codes, self._coder.sizes), number
+        read = read_labels([self._path], self._source)
+        table, self._instances = read.compact(
+            unobserved=unobserved, again=True, most=MAX_DISTINCT, told=self._told
+        )
         return table
 
-    def _refuse_too_many(self, n_rows: int) -> None:
-        if n_rows > MAX_DISTINCT:
-            raise InputError(
-                f"{self._path} has more than {MAX_DISTINCT} distinct label rows.",
-                hint="they are merged by PCE on blocks, from Parquet to a folder: -o merged/.",
-            )
-
-    def _ids_again(self) -> Iterator[pa.Array]:
-        assert self.id_name is not None
-        for piece in files.pieces(self._path, self._source, text=True, only_ids=True):
-            yield piece.column(0)
+    @property
+    def n_instances(self) -> int:
+        """How many there are."""
+        return self._instances.n_instances
 
     def batches(self) -> Iterator[Beside]:
         """All instances, from the file again."""
-        yield from rebatched(self._beside(), self.id_name)
-
-    def _beside(self) -> Iterator[tuple[pa.Array | None, np.ndarray]]:
-        for piece in coded_pieces(self._path, self._source, self._coder):
-            yield piece.ids, self._number[self._index.find(piece.codes)]
+        return self._instances.batches()
 
 
 class OnDask:
@@ -210,17 +149,21 @@ class OnDask:
 
     def batches(self) -> Iterator[Beside]:
         """All instances, from the files again."""
-        yield from rebatched(self._beside(), self.id_name)
+        start = 0
+        for ids, rows in rebatched(self._beside()):
+            own = np.arange(start, start + len(rows)) if ids is None else ids
+            yield Beside({self.id_name or "row": own}, rows)
+            start += len(rows)
 
-    def _beside(self) -> Iterator[tuple[Any, np.ndarray]]:
+    def _beside(self) -> Iterator[reading.Beside]:
         for number, piece in enumerate(self._blocks):
             rows = values_of((piece, None), number, self._key, ("row",))["row"]
             if self.id_name is None:
-                yield None, rows
+                yield reading.Beside(None, rows)
                 continue
             start = 0
             for ids in load(piece, (self.id_name,)).column(0).chunks:
-                yield ids, rows[start : start + len(ids)]
+                yield reading.Beside(ids, rows[start : start + len(ids)])
                 start += len(ids)
 
 
@@ -270,44 +213,19 @@ def check(paths: list[str], source: Source) -> None:
         )
 
 
-def rebatched(parts: Iterable[tuple[pa.Array | None, np.ndarray]], id_name: str | None) -> Iterator[Beside]:
-    """The same instances, as many at a time as are written at a time."""
-    waiting: list[tuple[pa.Array | None, np.ndarray]] = []
-    n_waiting = start = 0
-
-    def batch() -> Beside:
-        rows = np.concatenate([rows for _, rows in waiting])
-        known = [ids for ids, _ in waiting if ids is not None]
-        ids = pa.chunked_array(known).combine_chunks() if known else np.arange(start, start + len(rows))
-        return Beside({id_name or "row": ids}, rows)
-
-    for ids, rows in parts:
-        while n_waiting + len(rows) >= files.ROWS_A_PIECE:
-            here = files.ROWS_A_PIECE - n_waiting
-            waiting.append((None if ids is None else ids[:here], rows[:here]))
-            yield batch()
-            start, waiting, n_waiting = start + files.ROWS_A_PIECE, [], 0
-            ids, rows = None if ids is None else ids[here:], rows[here:]
-        if len(rows):
-            waiting.append((ids, rows))
-            n_waiting += len(rows)
-    if n_waiting:
-        yield batch()
-
-
 def as_parquet(path: str, source: Source, target: str) -> None:
     """The same table as a Parquet file, for those who read nothing else."""
-    coder = Coder()
-    for _ in coded_pieces(path, source, coder):
-        pass
-    labels = [as_arrow(own) for own in coder.labels(text=is_text(path))]
-    id_column = source.of(path).id_column
+    (own,) = sources_of([path], source)
+    builder = Builder(text=own.text, keep="counts")
+    for piece in own.pieces():
+        builder.add(piece)
+    labels = {name: as_arrow(values) for name, values in builder.labels().items()}
     writer = None
     try:
-        for piece in coded_pieces(path, source, coder):
-            columns = {} if piece.ids is None else {str(id_column): piece.ids}
-            for name, own, codes in zip(coder.known, labels, piece.codes.T, strict=True):
-                columns[name] = own.take(pa.array(codes.astype(np.int32), mask=codes == MISSING))
+        for piece in own.pieces():
+            columns = {} if piece.ids is None else {str(own.id_name): piece.ids}
+            for name, codes in zip(builder.names, builder.find(piece).T, strict=True):
+                columns[name] = labels[name].take(pa.array(codes, mask=codes == MISSING))
             table = pa.table(columns)
             writer = writer or pa_parquet.ParquetWriter(target, table.schema)
             writer.write_table(table)

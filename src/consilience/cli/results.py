@@ -17,7 +17,7 @@ from consilience._support.files import Outputs
 from consilience._support.values import object_array
 from consilience.cli.saved import Newcomers
 from consilience.diagnostics import Profile
-from consilience.evidence.labels import Beside, Instances, as_arrow
+from consilience.evidence.labels import Beside, as_arrow
 from consilience.evidence.partitions import MISSING
 from consilience.io import files
 from consilience.io.files import STDIO
@@ -38,7 +38,7 @@ def write_fusion(
     outputs: Outputs,
     told: Told,
     *,
-    instances: Instances | None = None,
+    instances: Any = None,
     output: str | None = None,
     imputed: str | None = None,
     report: str | None = None,
@@ -51,7 +51,7 @@ def write_fusion(
 
     A row of the fusion is an instance, unless `instances` says which row each of them has.
     """
-    beside: Instances = instances or Whole(fusion.partitions)
+    beside: Any = instances or Whole(fusion.partitions)
     writers: list[tuple[str, Callable[[str], None]]] = []
     if output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
         answer = _answer(fusion)
@@ -97,7 +97,7 @@ class Whole(NamedTuple):
             yield Beside(_ids(self.table, rows), rows)
 
 
-def _write(outputs: Outputs, path: str, instances: Instances, columns: Columns, told: Told) -> None:
+def _write(outputs: Outputs, path: str, instances: Any, columns: Columns, told: Told) -> None:
     tables = (_beside(batch.ids, columns(batch.rows)) for batch in instances.batches())
     files.write_table(outputs, path, instances.n_instances, tables, told)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +15,12 @@ import consilience
 from consilience import Fusion, Partitions
 from consilience._support.errors import InputError, UsageError
 from consilience._support.values import did_you_mean
-from consilience.evidence.labels import encode, read_labels
+from consilience.evidence.builder import Frozen
+from consilience.evidence.labels import sources_of
+from consilience.evidence.reading import Joined
 from consilience.io import files
 from consilience.io import ids as _ids
 from consilience.io.files import Source
-from consilience.io.frames import plain
 from consilience.results.fusion import Placed
 
 Told = Callable[[str, int, int], None]
@@ -86,40 +87,35 @@ def place_labels(
     fusion: Fusion, paths: Sequence[str], source: Source, *, strict: bool, told: Told
 ) -> Newcomers:
     """Place the rows of a file, or of several that are joined by id, by the base labels they have."""
-    parts: Iterable[_Part]
-    id_name = source.long[0] if source.long else source.id_name(paths)
-    if len(paths) > 1 or source.long:
-        parts = [_of_table(read_labels(paths, source).partitions(unobserved="keep"))]
-    else:
-        own = source.of(paths[0]).id_column
-        parts = (_of_piece(piece, own) for piece in files.pieces(paths[0], source, text=True))
-    name_of: dict[str, str] = {}
+    fitted = fusion.partitions
+    sources = sources_of(paths, source)
+    first = sources[0] if len(sources) == 1 else Joined(sources)
+    name_of = _known_names(fitted, first.name, first.columns)
+    known = Frozen(fitted.names, fitted.categories)
     found: list[Placed] = []
     ids: list[Any] = []
     strangers: Counter[tuple[str, Any]] = Counter()
     n_rows = 0
-    for columns, of_rows, n in parts:
-        if of_rows is not None:
-            _ids.require_all(paths[0], of_rows, n_rows)
-        name_of = name_of or _known_names(fusion.partitions, paths, list(columns))
-        codes = np.full((n, fusion.partitions.n_partitions), -1, dtype=fusion.partitions.codes.dtype)
-        for name, column in columns.items():
-            if name_of[name] in fusion.partitions.names:  # otherwise it had no labels when it was fitted
-                j = fusion.partitions.names.index(name_of[name])
-                codes[:, j] = _fitted_codes(fusion.partitions, j, *column, strangers)
+    for piece in first.pieces():
+        if piece.ids is not None:
+            _ids.require_all(paths[0], piece.ids, n_rows)
+        renamed = {name_of[name]: column for name, column in piece.columns.items()}
+        codes, unknown = known.codes(piece._replace(columns=renamed), text=first.text)
+        for (i, label), rows in unknown.items():
+            strangers[fitted.names[i], label] += len(rows)
         if strict and strangers:
             raise InputError(f"{_sentence(strangers)}.", hint="leave out --strict to read them as missing.")
-        found.append(fusion.place_codes(codes))
-        ids.append(of_rows if of_rows is not None else np.arange(n_rows, n_rows + n))
-        n_rows += n
+        found.append(fusion.place_codes(codes.astype(fitted.codes.dtype, copy=False)))
+        ids.append(piece.ids if piece.ids is not None else np.arange(n_rows, n_rows + piece.n_rows))
+        n_rows += piece.n_rows
         told("placing", n_rows, n_rows)
-    if id_name:
+    if first.id_name is not None:
         _ids.require_distinct(paths[0], ids)
     placed = Placed(*(np.concatenate(values) for values in zip(*found, strict=True)))
-    told_apart = pa.chunked_array(ids) if id_name else np.concatenate(ids)
+    told_apart = pa.chunked_array(ids) if first.id_name is not None else np.concatenate(ids)
     return Newcomers(
         placed,
-        {id_name or "row": told_apart},
+        {first.id_name or "row": told_apart},
         f"{_sentence(strangers)}; they count as missing." if strangers else "",
     )
 
@@ -132,38 +128,10 @@ def place_views(fusion: Fusion, paths: Sequence[str], source: Source) -> Newcome
     return Newcomers(fusion.place(views), {id_name or "row": ids}, "")
 
 
-class _Part(NamedTuple):
-    """Some rows of new instances."""
-
-    columns: dict[str, tuple[np.ndarray, list[Any]]]  # codes and what they stand for
-    ids: pa.Array | None
-    n_rows: int
-
-
-def _of_piece(piece: pa.RecordBatch, id_column: str | None) -> _Part:
-    columns = {}
-    ids = None
-    for name, values in zip(piece.schema.names, piece.columns, strict=True):
-        if name == id_column:
-            ids = values
-        else:
-            columns[name] = encode(values)
-    return _Part(columns, ids, piece.num_rows)
-
-
-def _of_table(table: Partitions) -> _Part:
-    columns = {
-        name: (codes, labels.tolist())
-        for name, codes, labels in zip(table.names, table.codes.T, table.categories, strict=True)
-    }
-    return _Part(columns, None if table.index is None else pa.array(table.index.tolist()), table.n_rows)
-
-
-def _known_names(fitted: Partitions, paths: Sequence[str], names: list[str]) -> dict[str, str]:
+def _known_names(fitted: Partitions, stem: str, names: Sequence[str]) -> dict[str, str]:
     """What the columns were called when they were fitted: of several files, also by the names of files."""
     out = {}
     for name in names:
-        stem = files.stems(paths)[0]
         candidates = [name, *([stem] if len(names) == 1 else []), f"{stem} {name}"]
         known = [candidate for candidate in candidates if candidate in fitted.column_names]
         if not known:
@@ -175,28 +143,6 @@ def _known_names(fitted: Partitions, paths: Sequence[str], names: list[str]) -> 
             )
         out[name] = known[0]
     return out
-
-
-def _fitted_codes(
-    fitted: Partitions, j: int, codes: np.ndarray, labels: list[Any], strangers: Counter[tuple[str, Any]]
-) -> np.ndarray:
-    """Codes as they were fitted; text of a file may be a number, and what was not fitted is missing."""
-    categories = [plain(value) for value in fitted.categories[j]]
-    known = {str(value): code for code, value in enumerate(categories)}
-    known |= {f"{value}.0": code for code, value in enumerate(categories) if isinstance(value, int)}
-    counts = np.bincount(codes[codes >= 0], minlength=len(labels))
-    for label, n in zip(labels, counts.tolist(), strict=True):
-        if n and str(label) not in known and not _is_negative(label):
-            strangers[fitted.names[j], label] += n
-    return np.array([*(known.get(str(label), -1) for label in labels), -1])[codes]
-
-
-def _is_negative(label: Any) -> bool:
-    """Whether it says missing, as a negative number does."""
-    try:
-        return float(label) < 0
-    except (TypeError, ValueError):
-        return False
 
 
 def _sentence(strangers: Counter[tuple[str, Any]]) -> str:

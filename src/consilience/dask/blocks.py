@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.optional import optional_import
-from consilience._support.values import object_array
-from consilience.io.frames import Coded, encode_coded, encode_column, read_table
+from consilience.io.frames import read_memory
+from consilience.io.pieces import Coded, Piece
 
 # Row groups of a Parquet file are put together up to this many rows.
 BLOCK_ROWS = 1_000_000
@@ -183,14 +182,6 @@ def is_dask_array(X: Any) -> bool:
 # --- one block ----------------------------------------------------------------------------------------------
 
 
-class Encoded(NamedTuple):
-    """A block as codes: ``categories[i][codes[p, i]]`` is the label, -1 is missing."""
-
-    names: tuple[str, ...]
-    codes: np.ndarray
-    categories: tuple[np.ndarray, ...]
-
-
 def load(piece: Any, columns: tuple[str, ...] | None = None) -> Any:
     """The table of a block; from Parquet, these columns."""
     if isinstance(piece, ParquetPiece):
@@ -213,49 +204,16 @@ def reading(number: int, piece: Any, read: Callable[[], Any]) -> Any:
         raise kind(f"{where} cannot be read: {error}.{hint}" if hint else f"{where}: {error}") from error
 
 
-def encode(number: int, piece: Any) -> Encoded:
-    """Codes of a block in its own terms: labels of other blocks are not known here."""
-    return reading(number, piece, lambda: _encode(load(piece)))
+def read_piece(number: int, piece: Any) -> Piece:
+    """The labels of a block as codes in its own terms: those of other blocks are not known here."""
+    return reading(number, piece, lambda: _as_piece(load(piece)))
 
 
-def _encode(table: Any) -> Encoded:
+def _as_piece(table: Any) -> Piece:
     if hasattr(table, "reset_index"):
         table = table.reset_index(drop=True)  # ids may repeat from block to block
     if len(table) == 0:
-        width = table.shape[1]
         # The columns of an Arrow table are not their names.
-        named = getattr(table, "column_names", getattr(table, "columns", range(width)))
-        names = tuple(map(str, named))
-        return Encoded(names, np.empty((0, width), dtype=np.int8), (np.empty(0, dtype=np.int64),) * width)
-    read = read_table(table, None)
-    found = [
-        encode_coded(*values, "missing", name, None)
-        if isinstance(values, Coded)
-        else encode_column(values, "missing", name, None)
-        for name, values in zip(read.names, map(_coded, read.columns), strict=True)
-    ]
-    categories = tuple(labels for _, labels in found)
-    codes = np.empty((len(table), len(found)), dtype=code_type(categories), order="F")
-    for i, (column, _) in enumerate(found):
-        codes[:, i] = column
-    return Encoded(tuple(read.names), codes, categories)
-
-
-def _coded(values: Any) -> Any:
-    """A column of strings as numbers and the strings they stand for, so that Python sees each string once."""
-    if not isinstance(values, nw.Series) or values.dtype not in (nw.String, nw.Categorical, nw.Enum):
-        return values
-    native = values.to_native()
-    if nw.dependencies.is_pandas_series(native):
-        codes, labels = native.factorize()
-        return Coded(np.asarray(codes), object_array(list(labels)))
-    if hasattr(native, "combine_chunks"):
-        whole = native.combine_chunks()
-        whole = whole if hasattr(whole, "indices") else whole.dictionary_encode()
-        return Coded(whole.indices.fill_null(-1).to_numpy(), object_array(whole.dictionary.to_pylist()))
-    return values
-
-
-def code_type(categories: Sequence[np.ndarray]) -> np.dtype[Any]:
-    """The smallest signed type that holds the codes of these labels."""
-    return np.min_scalar_type(-max(1, *(len(labels) for labels in categories)))
+        named = getattr(table, "column_names", getattr(table, "columns", range(table.shape[1])))
+        return Piece({str(name): Coded(np.empty(0, dtype=np.int8), ()) for name in named}, None, 0)
+    return next(read_memory(table).pieces())

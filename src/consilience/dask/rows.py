@@ -14,8 +14,8 @@ import numpy as np
 from consilience._support.errors import InputError
 from consilience._support.files import whole_file
 from consilience._support.optional import optional_import
-from consilience.core.grouping import DistinctRows
-from consilience.dask.aggregate import RowIndex, Terms, block_rows
+from consilience.core.grouping import DistinctRows, RowIndex, find_rows, index_rows
+from consilience.dask.aggregate import Terms, block_rows
 from consilience.dask.blocks import Blocks, ParquetPiece, load, reading
 from consilience.dask.engine import Engine, fetch
 from consilience.dask.pce_blocks import Closing, final_labels
@@ -47,7 +47,9 @@ def values_of(part: Any, number: int, key: Looked | Kept, names: tuple[str, ...]
     rows = block_rows(piece, number, key.terms)
     seen = np.asarray((rows.codes >= 0).any(axis=1))
     if isinstance(key, Looked):
-        at = key.rows.find(rows.codes[seen])
+        at = find_rows(key.rows, rows.codes[seen])
+        if at.min(initial=0) < 0:
+            raise _changed()
         found = {name: key.values[name][at] for name in names}
     else:
         found = _from_state(fetch(state), rows.codes[seen], key, names)
@@ -56,15 +58,18 @@ def values_of(part: Any, number: int, key: Looked | Kept, names: tuple[str, ...]
 
 def _from_state(state: Any, codes: np.ndarray, key: Kept, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     if not np.array_equal(codes, state.codes):
-        raise InputError(
-            "a block has changed since it was fitted.",
-            hint="blocks must be the same in every pass; fit again.",
-        )
+        raise _changed()
     labels = final_labels(state, key.closing)
     found = {"labels": labels, "reliability": state.v, "embedding": state.h}
     if "confidence" in names:
         found["confidence"] = judge_rows(key.evidence, codes, labels, leave_out=True).confidence
     return found
+
+
+def _changed() -> InputError:
+    return InputError(
+        "a block has changed since it was fitted.", hint="blocks must be the same in every pass; fit again."
+    )
 
 
 def _spread(values: np.ndarray, seen: np.ndarray, rows: DistinctRows, otherwise: float) -> np.ndarray:
@@ -210,5 +215,5 @@ def write_block(part: Any, number: int, key: Looked | Kept, ids: tuple[str, ...]
 
 def looked_up(partitions: Partitions, values: dict[str, np.ndarray], unseen: int) -> Looked:
     """The key to values by distinct row."""
-    index = RowIndex.of(partitions.codes, partitions.n_clusters_per_partition)
+    index = index_rows(partitions.codes, partitions.counts)
     return Looked(Terms(partitions.columns, partitions.categories), index, values, unseen)

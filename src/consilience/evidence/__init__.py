@@ -10,3 +10,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'consilience.evidence' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

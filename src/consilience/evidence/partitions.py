@@ -25,26 +25,14 @@ from consilience.core.canonical import Canonical, canonical
 from consilience.core.coassociation import coassociation
 from consilience.core.grouping import distinct_rows
 from consilience.core.tables import indicator
-from consilience.io.frames import (
-    MISSING,
-    Coded,
-    LabelTable,
-    Negative,
-    encode_coded,
-    encode_column,
-    is_int64,
-    is_negative,
-    plain,
-    read_table,
-    refuse_ids,
-    rows_text,
-    warn_of_marks,
-)
+from consilience.evidence.builder import Builder, Built, Frozen
+from consilience.io.frames import Memory, memory_of, read_memory
+from consilience.io.labels import MISSING, Negative, is_int64
+from consilience.io.pieces import Coded
 from consilience.io.shapes import read_groups, read_long, read_memberships
 
 __all__ = ["MISSING", "Partitions"]
 
-_UNKNOWN = -2  # only inside `encode`
 _SHOWN = 5  # names in a sentence
 Unknown = Literal["error", "missing"]
 
@@ -147,7 +135,7 @@ class Partitions:
             if unobserved == "error":
                 labels._require_observed()
             return labels
-        return cls._read(read_table(labels, index), "missing" if negative is None else negative, unobserved)
+        return cls._read(read_memory(labels, index), "missing" if negative is None else negative, unobserved)
 
     @classmethod
     def from_long(
@@ -259,12 +247,49 @@ class Partitions:
         return cls._read(read_memberships(tables, index), "missing", unobserved)
 
     @classmethod
-    def _read(cls, table: LabelTable, negative: Negative, unobserved: Literal["error", "keep"]) -> Partitions:
+    def _read(cls, table: Memory, negative: Negative, unobserved: Literal["error", "keep"]) -> Partitions:
         _check_options(negative, unobserved)
-        found = cls._build(table, negative)
+        builder = Builder()
+        for piece in table.pieces():
+            builder.add(piece)
+        by_id = table.index is not None
+        built = builder.finish(negative=negative, where=table.where, by_id=by_id)
         if unobserved == "error":
-            found._require_observed()
-        return found
+            row, n = builder.first_unseen(built)
+            if n:
+                raise nobody_saw(table.where(row), n)
+        return cls.of_built(
+            built,
+            negative=negative,
+            index=table.index,
+            index_name=table.id_name,
+            backend=table.backend,
+        )
+
+    @classmethod
+    def of_built(
+        cls,
+        built: Built,
+        *,
+        negative: Negative = "missing",
+        index: np.ndarray | None = None,
+        index_name: Any = None,
+        backend: Any = None,
+    ) -> Partitions:
+        """The table that a builder read."""
+        return cls(
+            codes=_frozen(built.codes),
+            categories=tuple(map(_frozen, built.categories)),
+            names=tuple(built.names[j] for j in built.kept),
+            index=None if index is None else _frozen(index.copy()),
+            columns=built.kept,
+            n_columns=len(built.names),
+            negative=negative,
+            backend=backend,
+            column_names=built.names,
+            index_name=index_name,
+            counts=None if built.counts is None else _frozen(built.counts),
+        )
 
     @classmethod
     def of_codes(
@@ -305,7 +330,7 @@ class Partitions:
         _check_options(negative, unobserved)
         coded = [Coded(np.asarray(codes), object_array(list(labels))) for codes, labels in columns.values()]
         _check_codes(list(columns), coded, index)
-        table = LabelTable(list(coded), list(columns), index, None, True, index_name)
+        table = memory_of(coded, list(columns), len(coded[0].codes), index, id_name=index_name)
         return cls._read(table, negative, unobserved)
 
     @classmethod
@@ -355,91 +380,11 @@ class Partitions:
             views=None if views is None else tuple(views),
         )
 
-    @classmethod
-    def _build(cls, table: LabelTable, negative: Negative) -> Partitions:
-        n_rows = table.n_rows
-        if len(table.columns) > 10 * n_rows:
-            warn(
-                f"the table has {len(table.columns)} base clusterings of only {n_rows} instances.",
-                hint=(
-                    "instances are rows and base clusterings are columns; transpose the table if it is the "
-                    "other way round."
-                ),
-            )
-        codes, categories, kept = [], [], []
-        for j, (name, values) in enumerate(zip(table.names, table.columns, strict=True)):
-            column, names_of_clusters = (
-                encode_coded(*values, negative, name, table.ids)
-                if isinstance(values, Coded)
-                else encode_column(values, negative, name, table.ids)
-            )
-            if len(names_of_clusters):
-                codes.append(column)
-                categories.append(names_of_clusters)
-                kept.append(j)
-        if not kept:
-            raise InputError(
-                "every entry of the label table is missing.",
-                hint=(
-                    "NaN, None and negative numbers mean missing; read the table with "
-                    'Partitions.of(labels, negative="noise") if -1 stands for noise.'
-                ),
-                command="empty cells and negative numbers mean missing; say --noise if -1 stands for noise.",
-            )
-        for j in sorted(set(range(len(table.columns))) - set(kept)):
-            warn(
-                f"base clustering {table.names[j]!r} (column {j}) has no label at all and is ignored.",
-                hint="drop the column, or check how missing entries are marked.",
-            )
-        for column, labels, j in zip(codes, categories, kept, strict=True):
-            members = np.bincount(column[column >= 0], minlength=len(labels))
-            if negative == "noise":  # of which every instance is a cluster of its own
-                members = members[[not is_negative(label) for label in labels]]
-            name = table.names[j]
-            hint = f"if it holds ids, pass index={name!r}; otherwise leave the column out."
-            refuse_ids(name, members, hint=hint)
-        own_names = [table.names[j] for j in kept]
-        warn_of_marks(own_names, categories, lambda i, code: np.count_nonzero(codes[i] == code))
-        if table.ids is not None and len(kept) > 1 and np.sum([c >= 0 for c in codes], axis=0).max() == 1:
-            first, second = (plain(table.ids[np.argmax(column >= 0)]) for column in codes[:2])
-            warn(
-                f"no instance is in two base clusterings: {table.names[kept[0]]!r} starts with the id "
-                f"{first!r}, {table.names[kept[1]]!r} with {second!r}.",
-                hint="use the same ids, of the same type, everywhere.",
-            )
-        # -k fits where k - 1 does, and it makes the type signed.
-        dtype = np.min_scalar_type(-max(len(c) for c in categories))
-        stacked = np.empty((n_rows, len(kept)), dtype=dtype, order="F")  # columns are read one by one
-        for i, column in enumerate(codes):
-            stacked[:, i] = column
-        return cls(
-            codes=_frozen(stacked),
-            categories=tuple(map(_frozen, categories)),
-            names=tuple(own_names),
-            index=None if table.ids is None else _frozen(table.ids.copy()),
-            columns=tuple(kept),
-            n_columns=len(table.columns),
-            negative=negative,
-            backend=table.backend,
-            column_names=tuple(table.names),
-            index_name=table.id_name,
-        )
-
     def _require_observed(self) -> None:
         empty = np.flatnonzero(~self.seen)
         if len(empty):
-            raise InputError(
-                f"no base clustering saw {rows_text(empty, self.index)}.",
-                hint=(
-                    "remove these instances, or choose what to do with them by the 'unobserved' parameter of "
-                    "fuse or of the estimator ('noise' or 'largest'); if -1 stands for noise instead of "
-                    'missing, read the table with Partitions.of(labels, negative="noise").'
-                ),
-                command=(
-                    "remove these instances, or choose what to do with them by --unobserved noise or "
-                    "--unobserved largest; if -1 stands for noise instead of missing, say --noise."
-                ),
-            )
+            where = Memory({}, self.n_rows, self.index).where(int(empty[0]))
+            raise nobody_saw(where, int(self.counts[empty].sum()))
 
     def __repr__(self) -> str:
         return (
@@ -706,74 +651,48 @@ class Partitions:
                 f"The 'unknown' parameter must be 'error' or 'missing'. Got {unknown!r} instead.",
                 hint="use 'missing' to place instances by the labels that are known.",
             )
-        strangers: list[str] = []
-        n_strange = 0
-        coded, n_rows, ids = self._match(labels)
-        codes = np.full((n_rows, self.n_partitions), MISSING, dtype=self.codes.dtype)
-        for i, name in enumerate(self.names):
-            if name not in coded:
-                continue
-            new, labels_of_new = coded[name]
-            known = {plain(value): code for code, value in enumerate(self.categories[i])}
-            # An instance in no cluster is no member of any known one, so noise becomes missing.
-            translate = [
-                MISSING if is_negative(value) else known.get(plain(value), _UNKNOWN)
-                for value in labels_of_new
-            ]
-            codes[:, i] = translated = np.array([*translate, MISSING])[new]
-            strange = np.flatnonzero(translated == _UNKNOWN)
-            if len(strange) and unknown == "missing":
-                codes[strange, i] = MISSING
-                values = [plain(labels_of_new[code]) for code in np.unique(new[strange])]
-                strangers += [f"{value!r} of {name!r}" for value in values]
-                n_strange += len(strange)
-            elif len(strange):
-                value = labels_of_new[new[strange[0]]]
-                raise InputError(
-                    f"base clustering {name!r} has no cluster {plain(value)!r}, found in "
-                    f"{rows_text(strange, ids)}.",
-                    hint=(
-                        "say unknown='missing' to read labels that were not there when the model was fitted "
-                        "as missing, or fit again with them."
-                    ),
-                )
-        if strangers:
-            shown = ", ".join(strangers[:_SHOWN]) + f" and {len(strangers) - _SHOWN} others" * (
-                len(strangers) > _SHOWN
+        source = self._match(labels)
+        piece = next(source.pieces())
+        codes, strange = Frozen(self.names, self.categories).codes(piece, text=source.text)
+        if strange and unknown == "error":
+            (i, label), rows = min(strange.items(), key=lambda item: (item[0][0], item[1][0]))
+            others = f" and {len(rows) - 1} other" + "s" * (len(rows) > 2) if len(rows) > 1 else ""
+            raise InputError(
+                f"base clustering {self.names[i]!r} has no cluster {label!r}, found in "
+                f"{source.where(int(rows[0]))}{others}.",
+                hint="say unknown='missing' to read labels that were not there when the model was fitted as "
+                "missing, or fit again with them.",
             )
+        if strange:
+            n = sum(map(len, strange.values()))
+            told = [f"{label!r} of {self.names[i]!r}" for i, label in strange]
+            shown = ", ".join(told[:_SHOWN]) + f" and {len(told) - _SHOWN} others" * (len(told) > _SHOWN)
             warn(
-                f"{counted(n_strange, 'label')} of the new instances did not occur in what was fitted and "
-                f"{'counts' if n_strange == 1 else 'count'} as missing: {shown}.",
+                f"{counted(n, 'label')} of the new instances did not occur in what was fitted and "
+                f"{'counts' if n == 1 else 'count'} as missing: {shown}.",
                 hint="fit again with them if they mean something new.",
             )
-        return codes
+        return codes.astype(self.codes.dtype, copy=False)
 
-    def _match(self, labels: Any) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], int, np.ndarray | None]:
-        """Codes and categories of a new table by the names of this one, its number of rows and its ids."""
+    def _match(self, labels: Any) -> Memory:
+        """A new table under the names of this one."""
         if isinstance(labels, Partitions):
             self._require_known(labels.column_names)
             columns = zip(labels.names, labels.codes.T, labels.categories, strict=True)
-            coded = {name: (codes, categories) for name, codes, categories in columns}
-            return coded, labels.n_rows, labels.index
+            coded = {name: Coded(codes, categories) for name, codes, categories in columns}
+            return Memory(coded, labels.n_rows, labels.index)
         given = list(getattr(labels, "columns", ()))
         with_ids = self.index_name in given and self.index_name not in self.column_names
-        table = read_table(labels, self.index_name if with_ids else None)
-        names: Sequence[str] = table.names
+        table = read_memory(labels, self.index_name if with_ids else None)
         if table.named:
-            self._require_known(names)
-        else:
-            if len(names) != self.n_columns:
-                raise InputError(
-                    f"the new table has {len(names)} columns, the fitted one has {self.n_columns}.",
-                    hint="keep a column for every base clustering and mark what is unknown as missing.",
-                )
-            names = self.column_names
-        coded = {
-            name: encode_column(values, "missing", name, table.ids)
-            for name, values in zip(names, table.columns, strict=True)
-            if name in self.names
-        }
-        return coded, len(table.columns[0]), table.ids
+            self._require_known(table.columns)
+            return table
+        if len(table.columns) != self.n_columns:
+            raise InputError(
+                f"the new table has {len(table.columns)} columns, the fitted one has {self.n_columns}.",
+                hint="keep a column for every base clustering and mark what is unknown as missing.",
+            )
+        return replace(table, coded=dict(zip(self.column_names, table.coded.values(), strict=True)))
 
     def _require_known(self, names: Iterable[str]) -> None:
         for name in names:
@@ -831,6 +750,19 @@ class Partitions:
             frame.index.name = None if several_levels else self.index_name
 
 
+def nobody_saw(where: str, n: int) -> InputError:
+    """The error about instances without any label."""
+    others = f" and {n - 1} other" + "s" * (n > 2) if n > 1 else ""
+    return InputError(
+        f"no base clustering saw {where}{others}.",
+        hint="remove these instances, or choose what to do with them by the 'unobserved' parameter of "
+        "fuse or of the estimator ('noise' or 'largest'); if -1 stands for noise instead of "
+        'missing, read the table with Partitions.of(labels, negative="noise").',
+        command="remove these instances, or choose what to do with them by --unobserved noise or "
+        "--unobserved largest; if -1 stands for noise instead of missing, say --noise.",
+    )
+
+
 def _check_options(negative: Any, unobserved: Any) -> None:
     if unobserved not in ("error", "keep"):
         raise InputError(
@@ -849,7 +781,7 @@ def _check_codes(names: Sequence[str], columns: Sequence[Coded], index: np.ndarr
     if not columns:
         raise InputError("there are no columns.", hint="labels need at least one base clustering.")
     n_rows = len(columns[0].codes) if index is None else len(index)
-    for name, (codes, labels) in zip(names, columns, strict=True):
+    for name, (codes, labels, _) in zip(names, columns, strict=True):
         if codes.shape != (n_rows,) or not n_rows:
             raise InputError(
                 f"base clustering {name!r} has {codes.size} codes for {n_rows} rows.",

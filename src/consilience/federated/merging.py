@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from consilience._support.errors import InputError
+from consilience.evidence.builder import in_every_row
 from consilience.evidence.partitions import Partitions
 from consilience.federated.keys import ID_BYTES
 from consilience.federated.parts import Part, PartyError, as_words
-from consilience.io.frames import in_every_row
 
 if TYPE_CHECKING:
     from consilience.results import Fusion

@@ -26,7 +26,7 @@ from consilience._support.files import Outputs, is_special
 from consilience._support.values import did_you_mean
 from consilience._support.warnings import warn
 from consilience.io import excel
-from consilience.io.frames import is_mark
+from consilience.io.labels import is_mark
 from consilience.io.text import Form, find_form
 
 # What a CSV file may say where there is no label.

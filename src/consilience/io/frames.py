@@ -1,70 +1,65 @@
-"""Any kind of label table, read column by column: from the user's own labels to codes.
-
-What `consilience.evidence.partitions` needs to take arrays, nested lists, frames, series and
-mappings alike, and to say what is wrong with them.
-"""
+"""Labels in memory, in any container, as a source: arrays, nested lists, frames, series and mappings."""
 
 from __future__ import annotations
 
-import math
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._support.errors import InputError, InputTypeError
-from consilience._support.values import (
-    counted,
-    did_you_mean,
-    id_array,
-    is_annotated,
-    is_missing,
-    object_array,
-)
-from consilience._support.warnings import warn
+from consilience._support.values import did_you_mean, id_array, is_annotated, is_missing, object_array
+from consilience.io.labels import MISSING, plain
+from consilience.io.pieces import Coded, Piece
 
-Negative = Literal["missing", "noise"]
-MISSING = -1
 _EXACT = 2.0**53  # from here on, floats skip integers
-# A column of so many labels of which this share occurs once holds ids, or is as useless as if it did.
-_IDS_ROWS, _IDS_SHARE = 20, 0.95
-# What people write where they know nothing. Whether it is a label, only they can say.
-_MARKS = frozenset(
-    {"-", "--", "\N{EN DASH}", "\N{EM DASH}", "?", "??", ".", "..", "n/a", "n.a.", "#n/a", "<na>"}
-)
-_MARKS |= {"na", "nan", "nil", "null", "none", "missing", "unknown", "unassigned"}
-_SHOWN = 5  # marks in a sentence
 
 
-class Coded(NamedTuple):
-    """A column as numbers and the labels they stand for; -1 is missing."""
+@dataclass(frozen=True)
+class Memory:
+    """A table of labels in memory: a `Source` of one piece."""
 
-    codes: np.ndarray
-    labels: np.ndarray
-
-
-class LabelTable(NamedTuple):
-    """What every kind of input is turned into first: columns of one length, still in the user's labels."""
-
-    columns: list[Any]  # 1-D arrays, narwhals series or `Coded`
-    names: list[str]
-    ids: np.ndarray | None
-    backend: Any
-    named: bool
+    coded: dict[str, Coded]
+    n_rows: int
+    index: np.ndarray | None = None  # ids of the instances
     id_name: Any = None
+    backend: Any = None  # frame library of the input, so that tables go back the way they came
+    named: bool = True  # whether columns have names of their own
+    name: str = "labels"
+    text: bool = False
 
     @property
-    def n_rows(self) -> int:
-        first = self.columns[0]
-        return len(first.codes if isinstance(first, Coded) else first)
+    def columns(self) -> tuple[str, ...]:
+        """Names of the base clusterings."""
+        return tuple(self.coded)
+
+    def pieces(self) -> Iterator[Piece]:
+        """All rows at once."""
+        yield Piece(self.coded, self.index, self.n_rows)
+
+    def ids(self) -> Iterator[np.ndarray]:
+        """The ids, if there are any."""
+        if self.index is not None:
+            yield self.index
+
+    def where(self, row: int) -> str:
+        """A row in words."""
+        return f"row {row}" if self.index is None else f"row {row} (id {plain(self.index[row])!r})"
 
 
-def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
+def read_memory(labels: Any, index: str | Sequence[Any] | None = None) -> Memory:
+    """A table of labels in memory.
+
+    Parameters
+    ----------
+    labels : array, nested list, frame, or dict or list of series
+        See :meth:`consilience.Partitions.of`.
+    index : str or sequence, optional
+        Ids of the instances: a column of the frame, or the ids themselves.
+    """
     if is_annotated(labels):
         raise InputTypeError(
             f"labels cannot be an {type(labels).__name__} object.",
@@ -96,15 +91,24 @@ def read_table(labels: Any, index: str | Sequence[Any] | None) -> LabelTable:
         ids = np.asarray(index) if hasattr(index, "__array__") else id_array(list(index))
         if ids.ndim != 1:
             raise InputError(f"'index' has {ids.ndim} dimensions.", hint="one id per row.")
-        if len(ids) != len(table.columns[0]):
-            raise InputError(
-                f"'index' has {len(ids)} ids for {len(table.columns[0])} rows.", hint="one id per row."
-            )
-        table = table._replace(ids=ids)
-    require_distinct(table.names)
-    if table.ids is not None:
-        require_ids(table.ids, "the table")
+        if len(ids) != table.n_rows:
+            raise InputError(f"'index' has {len(ids)} ids for {table.n_rows} rows.", hint="one id per row.")
+        table = replace(table, index=ids)
+    if table.index is not None:
+        require_ids(table.index, "the table")
     return table
+
+
+def memory_of(
+    columns: Sequence[Any], names: Sequence[str], n_rows: int, index: np.ndarray | None = None, **more: Any
+) -> Memory:
+    """Columns of any kind, coded already or not, as a source."""
+    require_distinct(names)
+    coded = {
+        name: values if isinstance(values, Coded) else code_column(values, name)
+        for name, values in zip(names, columns, strict=True)
+    }
+    return Memory(coded, n_rows, index, **more)
 
 
 def _is_list_of_series(labels: Any) -> bool:
@@ -115,7 +119,7 @@ def _is_list_of_series(labels: Any) -> bool:
     )
 
 
-def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
+def _read_frame(labels: Any, id_column: str | None) -> Memory:
     frame = frame_of(labels, "two base clusterings have one name")
     # Not by name: pandas also has columns named by numbers and tuples.
     columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
@@ -128,10 +132,11 @@ def _read_frame(labels: Any, id_column: str | None) -> LabelTable:
     elif nw.dependencies.is_pandas_dataframe(labels):
         index = _pandas_ids(labels)
     if frame.shape[0] == 0 or not columns:
-        raise _empty_table((frame.shape[0], len(columns)))
+        raise empty_table((frame.shape[0], len(columns)))
     names = [str(name) for name in columns]
     id_name = getattr(labels.index, "name", None) if id_column is None and index is not None else id_column
-    return LabelTable(list(columns.values()), names, index, frame.implementation.value, True, id_name)
+    backend = frame.implementation.value
+    return memory_of(list(columns.values()), names, len(frame), index, backend=backend, id_name=id_name)
 
 
 def frame_of(given: Any, twice: str) -> nw.DataFrame[Any]:
@@ -148,15 +153,15 @@ def _pandas_ids(frame: Any) -> np.ndarray | None:
     return None if counted else np.asarray(frame.index)
 
 
-def _read_columns(columns: list[Any], names: list[str]) -> LabelTable:
+def _read_columns(columns: list[Any], names: list[str]) -> Memory:
     """Separate columns: joined by id where they carry ids, else by position."""
     if not columns:
-        raise _empty_table((0, 0))
+        raise empty_table((0, 0))
     by_id = [_ids_and_values(column, name) for column, name in zip(columns, names, strict=True)]
     backend = next((_backend_of(column) for column in columns if _backend_of(column)), None)
     if all(ids is not None for ids, _ in by_id):
         joined, index = _outer_join(by_id, names)
-        return LabelTable(joined, names, index, backend, named=True)
+        return memory_of(joined, names, len(index), index, backend=backend)
     if any(ids is not None for ids, _ in by_id):
         bare = next(name for name, (ids, _) in zip(names, by_id, strict=True) if ids is None)
         raise InputError(
@@ -171,8 +176,8 @@ def _read_columns(columns: list[Any], names: list[str]) -> LabelTable:
             hint="use series with an index (or {id: label} mappings) to join by id, or mark missing entries.",
         )
     if lengths[0] == 0:
-        raise _empty_table((0, len(columns)))
-    return LabelTable([values for _, values in by_id], names, None, backend, named=True)
+        raise empty_table((0, len(columns)))
+    return memory_of([values for _, values in by_id], names, lengths[0], backend=backend)
 
 
 def _backend_of(column: Any) -> str | None:
@@ -205,23 +210,23 @@ def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[An
     first = parts[0][0]
     if all(len(ids) == len(first) and np.array_equal(ids, first) for ids, _ in parts):
         if len(first) == 0:
-            raise _empty_table((0, len(parts)))
+            raise empty_table((0, len(parts)))
         return [values for _, values in parts], first
     position: dict[Any, int] = {}
     for name, (ids, _) in zip(names, parts, strict=True):
         require_ids(ids, f"base clustering {name!r}")
         for key in ids.tolist():
             position.setdefault(key, len(position))
-    columns = []
-    for ids, values in parts:
-        column = np.full(len(position), None, dtype=object)
-        where = np.fromiter((position[key] for key in ids.tolist()), dtype=np.intp, count=len(ids))
-        column[where] = object_array(values.to_list()) if isinstance(values, nw.Series) else values
-        columns.append(column)
+    columns: list[Any] = []
+    for name, (ids, values) in zip(names, parts, strict=True):
+        own = code_column(values, name)
+        codes = np.full(len(position), MISSING, dtype=np.int64)
+        codes[[position[key] for key in ids.tolist()]] = own.codes
+        columns.append(Coded(codes, own.values))
     return columns, id_array(list(position))
 
 
-def _read_array(labels: Any) -> LabelTable:
+def _read_array(labels: Any) -> Memory:
     if isinstance(labels, (str, bytes)) or not (isinstance(labels, Iterable) or hasattr(labels, "__array__")):
         raise InputTypeError(
             f"labels must be a table, got {labels!r}.",
@@ -234,7 +239,7 @@ def _read_array(labels: Any) -> LabelTable:
         _require_rectangular(labels)
     array = np.asarray(labels) if hasattr(labels, "__array__") else _nested_array(labels)
     if array.shape == (0,):
-        raise _empty_table((0, 0))
+        raise empty_table((0, 0))
     if array.ndim != 2:
         shape = "x".join(map(str, array.shape)) or "a scalar"
         reshape = (
@@ -244,19 +249,20 @@ def _read_array(labels: Any) -> LabelTable:
         )
         raise InputError(f"Expected 2D array of labels, got {array.ndim}D ({shape}).", hint=f"{reshape}.")
     if 0 in array.shape:
-        raise _empty_table(array.shape)
+        raise empty_table(array.shape)
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported.", hint="labels are integers, strings or categories.")
     names = [str(j) for j in range(array.shape[1])]
-    return LabelTable([_column(array[:, j]) for j in range(len(names))], names, None, None, named=False)
+    columns = [_column(array[:, j]) for j in range(len(names))]
+    return memory_of(columns, names, len(array), named=False)
 
 
 def _column(values: np.ndarray) -> np.ndarray:
-    """NumPy writes NaN beside text as the text "nan", which is still missing."""
-    if values.dtype.kind != "U":
+    """NumPy writes NaN beside text or bytes as "nan", which is still missing."""
+    if values.dtype.kind not in "US":
         return values
     labels = values.astype(object)
-    labels[values == "nan"] = None
+    labels[values == np.array("nan").astype(values.dtype.kind)] = None
     return labels
 
 
@@ -299,7 +305,8 @@ def _require_rectangular(rows: Sequence[Any]) -> None:
         )
 
 
-def _empty_table(shape: tuple[int, ...]) -> ValueError:
+def empty_table(shape: tuple[int, ...]) -> ValueError:
+    """The error about a table without rows or columns, in the words that scikit-learn's checks expect."""
     n_rows, n_columns = shape
     what = "0 sample(s)" if n_rows == 0 else "0 feature(s)"
     return ValueError(
@@ -308,46 +315,52 @@ def _empty_table(shape: tuple[int, ...]) -> ValueError:
     )
 
 
-# --- from labels to codes -----------------------------------------------------------------------------------
+# --- columns as codes ---------------------------------------------------------------------------------------
 
 
-def encode_column(
-    values: Any, negative: Negative, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0..k-1 (-1 = missing) of one column, and the sorted labels they stand for."""
+def code_column(values: Any, name: str) -> Coded:
+    """A column as codes and the values they stand for; Python sees each value once where there is a way."""
     missing = None
     if isinstance(values, nw.Series):
+        own = _own_codes(values)
+        if own is not None:
+            return own
         values, missing = _from_series(values)
     if values.dtype.kind == "f":
-        values, missing = _integers_from_floats(values, name, index)
-    if values.dtype.kind == "u" and int(values.max()) > np.iinfo(np.int64).max:
-        values = values.astype(object)
-        values[slice(0) if missing is None else missing] = None
+        missing = np.isnan(values)
+        whole = np.where(missing, 0, values)
+        exact = 2.0 ** (np.finfo(values.dtype).nmant + 1)  # from here on, floats skip integers
+        if len(whole) and (whole == np.floor(whole)).all() and float(np.abs(whole).max()) < exact:
+            return _code_integers(whole.astype(np.int64), missing)
+        found_values, codes = np.unique(whole, return_inverse=True)
+        return Coded(np.where(missing, MISSING, codes), found_values)
     if values.dtype.kind in "biu":
-        return _encode_integers(values, missing, negative)
-    return _encode_objects(values, negative, name, index)
+        return _code_integers(values, missing)
+    return _code_objects(values, name)
 
 
-def encode_coded(
-    codes: np.ndarray, labels: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """`encode_column` of a column that is coded already: ``labels[codes]``, missing where a code is -1."""
-    if not len(labels):
-        return np.full(len(codes), MISSING), labels
-    used = np.bincount(codes[codes >= 0], minlength=len(labels)) > 0
-    kept = object_array([label if here else None for label, here in zip(labels, used, strict=True)])
-    if negative == "noise" and any(is_negative(plain(label)) for label in kept):
-        return encode_column(_spelled_out(codes, kept), negative, name, index)  # every entry is a cluster
-    try:
-        code_of, categories = encode_column(kept, negative, name, None)
-    except (TypeError, ValueError):
-        encode_column(_spelled_out(codes, kept), negative, name, index)  # the same error, naming the row
-        raise
-    return np.append(code_of, MISSING)[codes], categories
-
-
-def _spelled_out(codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.append(labels, object_array([None]))[codes]
+def _own_codes(series: nw.Series[Any]) -> Coded | None:
+    """Text and categories by the codes of their own library, so that Python sees each of them once."""
+    if series.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        return None
+    native = series.to_native()
+    if nw.dependencies.is_pandas_series(native):
+        codes, labels = native.factorize()
+        return Coded(np.asarray(codes), object_array(list(labels)))
+    if nw.dependencies.is_polars_series(native):
+        labels = native.unique(maintain_order=True).drop_nulls()
+        places = (
+            native.replace_strict(labels, np.arange(len(labels)), default=MISSING) if len(labels) else None
+        )
+        if places is None:
+            return Coded(np.full(len(native), MISSING), object_array([]))
+        return Coded(places.fill_null(MISSING).to_numpy(), object_array(labels.to_list()))
+    if hasattr(native, "combine_chunks"):
+        whole = native.combine_chunks()
+        whole = whole if hasattr(whole, "indices") else whole.dictionary_encode()
+        codes = whole.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
+        return Coded(codes, object_array(whole.dictionary.to_pylist()))
+    return None
 
 
 def _from_series(series: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray | None]:
@@ -363,188 +376,33 @@ def _from_series(series: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray | None]
     return series.fill_null(filler).to_numpy(), series.is_null().to_numpy()
 
 
-def _integers_from_floats(
-    values: np.ndarray, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    missing = np.isnan(values)
-    whole = np.where(missing, 0.0, values)
-    strange = np.flatnonzero(~np.isfinite(whole))
-    if len(strange):
-        raise InputError(
-            f"base clustering {name!r} has the label inf in {rows_text(strange, index)}.",
-            hint="mark missing entries as NaN.",
-        )
-    strange = np.flatnonzero(whole != np.floor(whole))
-    if len(strange):
-        raise InputError(
-            f"base clustering {name!r} has the value {float(whole[strange[0]])!r} in "
-            f"{rows_text(strange, index)}, which is no cluster label.",
-            hint=(
-                "this looks like a feature, not a label; cluster the features first "
-                "(consilience.generate.base_partitions)."
-            ),
-            command="this looks like a feature, not a label; use consilience cluster.",
-        )
-    strange = np.flatnonzero(np.abs(whole) >= 2.0 ** (np.finfo(values.dtype).nmant + 1))
-    if len(strange):
-        raise InputError(
-            f"base clustering {name!r} has the label {float(whole[strange[0]]):.0f} in "
-            f"{rows_text(strange, index)}, which a float cannot tell from the next integer.",
-            hint="pass integers or strings.",
-        )
-    return whole.astype(np.int64), missing if missing.any() else None
-
-
-def _encode_integers(
-    values: np.ndarray, missing: np.ndarray | None, negative: Negative
-) -> tuple[np.ndarray, np.ndarray]:
+def _code_integers(values: np.ndarray, missing: np.ndarray | None) -> Coded:
+    if not len(values):
+        return Coded(np.empty(0, dtype=np.int64), values)
     boolean = values.dtype.kind == "b"
     # In one piece: a column of a table that is stored by rows is scattered over memory.
     values = values.astype(np.int8) if boolean else np.ascontiguousarray(values)
-    low, high = values.min(), values.max()
-    if int(high) - int(low) <= 4 * len(values) + 1000:
+    low, high = int(values.min()), int(values.max())
+    if high - low <= 4 * len(values) + 1000 and high < 2**63:
         # A table of all labels in the range is several times faster than sorting them.
-        labels = np.arange(int(low), int(high) + 1)
-        place = values.astype(np.int64) - int(low)
+        labels, codes = np.arange(low, high + 1), values.astype(np.int64) - low
     else:
-        labels, place = np.unique(values, return_inverse=True)
-        labels = labels.astype(np.int64)
-    if missing is not None:
-        place = np.where(missing, len(labels), place)
-    occurs = np.bincount(place, minlength=len(labels) + 1)[: len(labels)] > 0
-    kept = occurs & (labels >= 0)
-    categories = labels[kept]
-    code_of = np.full(len(labels) + 1, MISSING)
-    code_of[:-1][kept] = np.arange(len(categories))
-    codes = code_of[place]
-    if negative == "noise" and low < 0:
-        below = values < 0
-        noise = np.flatnonzero(below if missing is None else below & ~missing)
-        codes[noise] = len(categories) + np.arange(len(noise))
-        categories = np.concatenate([categories, np.full(len(noise), MISSING)])
-    return codes, categories.astype(bool) if boolean else categories
+        labels, codes = np.unique(values, return_inverse=True)
+    codes = codes if missing is None else np.where(missing, MISSING, codes)
+    return Coded(codes, labels.astype(bool) if boolean else labels)
 
 
-def _encode_objects(
-    values: np.ndarray, negative: Negative, name: str, index: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _code_objects(values: np.ndarray, name: str) -> Coded:
     entries = list(values) if values.dtype.kind in "mM" else values.tolist()
     try:
-        first_seen = {entry: code for code, entry in enumerate(dict.fromkeys(entries))}
+        place = {entry: code for code, entry in enumerate(dict.fromkeys(entries))}
     except TypeError as error:
         raise InputTypeError(
             f"base clustering {name!r} holds something that cannot be a label ({error}).",
             hint="labels are integers, strings or categories.",
         ) from error
-    raw = np.fromiter(map(first_seen.__getitem__, entries), dtype=np.int64, count=len(entries))
-    labels = [plain(entry) for entry in first_seen]
-    fraction = next((code for code, label in enumerate(labels) if isinstance(label, float)), None)
-    if fraction is not None:
-        _integers_from_floats(np.where(raw == fraction, labels[fraction], 0.0), name, index)
-    if all(label is None or is_int64(label) for label in labels):
-        missing = np.array([label is None for label in labels])[raw]
-        pairs = zip(first_seen, labels, strict=True)
-        boolean = all(isinstance(entry, (bool, np.bool_)) or label is None for entry, label in pairs)
-        integers = np.array([label or 0 for label in labels], dtype=bool if boolean else np.int64)[raw]
-        return _encode_integers(integers, missing if missing.any() else None, negative)
-
-    below = [is_negative(label) for label in labels]
-    kept = {label for label, low in zip(labels, below, strict=True) if label is not None and not low}
-    # Sorted, so that codes do not depend on the order of rows; by type first, since 1 < "a" is an error.
-    try:
-        ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
-    except TypeError as error:
-        raise InputTypeError(
-            f"base clustering {name!r} holds labels that cannot be put in order ({error}).",
-            hint="turn them into strings.",
-        ) from error
-    rank = {label: code for code, label in enumerate(ordered)}
-    codes = np.array([rank.get(label, MISSING) for label in labels])[raw]
-    if negative == "noise":
-        noise = np.flatnonzero(np.array(below)[raw])
-        codes[noise] = len(ordered) + np.arange(len(noise))
-        ordered += [MISSING] * len(noise)
-    return codes, object_array(ordered)
-
-
-def plain(value: Any) -> Any:
-    """A hashable Python value; None for every way of saying missing."""
-    # The Python value of a date in nanoseconds would be a number.
-    if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
-        value = value.item()
-    if is_missing(value) or (isinstance(value, (str, bytes)) and not value):
-        return None
-    if isinstance(value, Decimal | Fraction):
-        return int(value) if _is_whole(value) else float(value)
-    if isinstance(value, bool) or (isinstance(value, float) and abs(value) < _EXACT and value.is_integer()):
-        return int(value)
-    return value
-
-
-def _is_whole(value: Decimal | Fraction) -> bool:
-    return math.isfinite(value) and value == int(value)
-
-
-def is_int64(value: Any) -> bool:
-    return isinstance(value, int) and -(2**63) <= value < 2**63
-
-
-def is_negative(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and int(value) < 0
-
-
-def in_every_row(members: np.ndarray) -> str:
-    """Where nearly every label occurs once, that in words; `members` counts the rows of every label.
-
-    Such a column tells no two instances together, and tables of its clusters would fill the memory.
-    """
-    n, once = int(members.sum()), int((members == 1).sum())
-    if n < _IDS_ROWS or once < _IDS_SHARE * n:
-        return ""
-    return "in every row" if once == n else f"in nearly every row ({once} of {n} occur once)"
-
-
-def refuse_ids(name: str, members: np.ndarray, *, hint: str) -> None:
-    """Refuse a column in which nearly every label occurs once."""
-    if where := in_every_row(members):
-        raise InputError(f"base clustering {name!r} has a different label {where}.", hint=hint)
-
-
-def is_mark(text: str) -> bool:
-    """Whether text rather says that there is nothing, as "?" does."""
-    return text.strip().lower() in _MARKS
-
-
-def warn_of_marks(
-    names: Sequence[str], categories: Sequence[np.ndarray], members: Callable[[int, int], Any]
-) -> None:
-    """Warn of labels such as "?", which rather say that there is none; `members(j, code)` counts their rows.
-
-    A "-" beside a "+" is the other of two signs.
-    """
-    found = [
-        (j, code, label)
-        for j, labels in enumerate(categories)
-        if labels.dtype.kind not in "biuf"
-        for code, label in enumerate(labels.tolist())
-        if isinstance(label, str) and is_mark(label)
-        if not (label == "-" and "+" in labels.tolist())
-    ]
-    if not found:
-        return
-    told = [
-        f"{label!r} in column {names[j]!r} ({counted(int(members(j, code)), 'row')})"
-        for j, code, label in found[:_SHOWN]
-    ]
-    told += [f"{len(found) - _SHOWN} more"] * (len(found) > _SHOWN)
-    marks = list(dict.fromkeys(label for _, _, label in found))[:_SHOWN]
-    warn(
-        f"{', '.join(told)}: it counts as a cluster of its own.",
-        hint="where it says that there is no label, put None "
-        f"(in pandas: labels.replace({{{marks[0]!r}: None}})).",
-        command="where it says that there is no label, name all that do: "
-        f"{' '.join(f'--missing {shlex.quote(mark)}' for mark in (*marks, ''))}",
-    )
+    codes = np.fromiter(map(place.__getitem__, entries), dtype=np.int64, count=len(entries))
+    return Coded(codes, object_array(list(place)))
 
 
 # --- words for errors ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ means, which tables are refused and what is said about them is decided later, in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +18,8 @@ class Coded(NamedTuple):
     """A column as numbers and the values they stand for; -1 is missing."""
 
     codes: np.ndarray
-    values: Sequence[Any]  # text of a text file as it stands there; Python's values of all else
+    values: Any  # a sequence or array; text of a text file as it stands there; Python's values of all else
+    text: bool = False  # whether they are text that may say numbers, where the source does not say so for all
 
 
 class Place(NamedTuple):

@@ -6,6 +6,7 @@ Each is turned into the columns that `consilience.evidence.partitions` reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -16,16 +17,16 @@ from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted, did_you_mean, id_array, is_missing, object_array
 from consilience._support.warnings import warn
 from consilience.io.frames import (
-    MISSING,
-    Coded,
-    LabelTable,
+    Memory,
     frame_of,
-    plain,
-    read_table,
+    memory_of,
+    read_memory,
     require_distinct,
     require_ids,
     rows_text,
 )
+from consilience.io.labels import MISSING, plain
+from consilience.io.pieces import Coded
 
 _TIE = 0.55  # the largest membership over that and the second largest: up to here both are about equal
 
@@ -40,7 +41,7 @@ class _Factor(NamedTuple):
     values: list[Any]
 
 
-def read_long(frame: Any, instance: str, source: str, label: str) -> LabelTable:
+def read_long(frame: Any, instance: str, source: str, label: str) -> Memory:
     """A frame with a row for each label that a source gave to an instance."""
     if nw.dependencies.is_polars_lazyframe(frame):
         raise InputTypeError("labels cannot be a lazy frame.", hint="frame.collect().")
@@ -68,13 +69,9 @@ def read_long(frame: Any, instance: str, source: str, label: str) -> LabelTable:
     n = len(who.values)
     codes = spread(who.codes, whose.codes, what.codes, n, names, what.values, lambda p: plain(who.values[p]))
     known = object_array(what.values)
-    return LabelTable(
-        [Coded(column, known) for column in codes.T],
-        names,
-        id_array(who.values),
-        table.implementation.value,
-        named=True,
-        id_name=instance,
+    columns = [Coded(column, known) for column in codes.T]
+    return memory_of(
+        columns, names, n, id_array(who.values), backend=table.implementation.value, id_name=instance
     )
 
 
@@ -121,7 +118,7 @@ def _factor(column: nw.Series[Any]) -> _Factor:
 # --- lists of groups ----------------------------------------------------------------------------------------
 
 
-def read_groups(runs: Mapping[str, Any]) -> LabelTable:
+def read_groups(runs: Mapping[str, Any]) -> Memory:
     """For each base clustering its clusters, each of them as its members."""
     if not isinstance(runs, Mapping):
         raise InputTypeError(
@@ -158,7 +155,7 @@ def read_groups(runs: Mapping[str, Any]) -> LabelTable:
     require_distinct(labelled)
     ids = id_array(list(position))
     require_ids(ids, "the groups")
-    return LabelTable(columns, labelled, ids, None, named=True)
+    return memory_of(columns, labelled, len(ids), ids)
 
 
 def _groups(run: Any, groups: Any) -> Iterator[tuple[Any, Any]]:
@@ -209,7 +206,7 @@ class _Membership(NamedTuple):
     sure: bool  # whether every row has one membership only
 
 
-def read_memberships(tables: Mapping[str, Any], index: str | Sequence[Any] | None) -> LabelTable:
+def read_memberships(tables: Mapping[str, Any], index: str | Sequence[Any] | None) -> Memory:
     """For each base clustering a table with a column per cluster: how far a row belongs to it."""
     if not isinstance(tables, Mapping):
         raise InputTypeError(
@@ -232,9 +229,9 @@ def read_memberships(tables: Mapping[str, Any], index: str | Sequence[Any] | Non
             f"largest of each instance counts: {told}.",
             hint="set rows to NaN that are too unsure to count: they are then missing.",
         )
-    table = read_table(columns, None if isinstance(index, str) else index)
+    table = read_memory(columns, None if isinstance(index, str) else index)
     backend = next((found.backend for found in read.values() if found.backend), None)
-    return table._replace(backend=backend, id_name=index if isinstance(index, str) else None)
+    return replace(table, backend=backend, id_name=index if isinstance(index, str) else None)
 
 
 def _membership(name: str, given: Any, index: Any) -> _Membership:

@@ -10,7 +10,7 @@ import numpy as np
 from consilience.core.grouping import group
 from consilience.inference.counts import JointRows, label_counts, to_plain
 from consilience.inference.posterior import is_tie, predict_labels
-from consilience.io.frames import plain
+from consilience.io.labels import plain
 from consilience.results import Fusion
 from consilience.results.explaining import n_changes, nearest_rows, turns_of
 

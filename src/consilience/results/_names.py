@@ -14,7 +14,7 @@ from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted, did_you_mean
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import JointRows, label_counts
-from consilience.io.frames import is_negative
+from consilience.io.labels import is_negative
 
 
 def base_named(partitions: Partitions, name: Any) -> int:

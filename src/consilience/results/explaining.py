@@ -14,7 +14,7 @@ from consilience._support.values import counted, did_you_mean
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import JointRows, Tabulated, label_counts
 from consilience.inference.posterior import Evidence, predict_labels
-from consilience.io.frames import plain
+from consilience.io.labels import plain
 
 _NEAREST = 5  # instances that are shown as alike
 _TURNS = 5  # changes that are shown

@@ -16,7 +16,7 @@ from consilience._support.shown import Table, as_html
 from consilience._support.values import counted, is_missing, object_array
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import Tabulated
-from consilience.io.frames import plain
+from consilience.io.labels import plain
 
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _MAJORITY = 0.5  # of the members that both results have
