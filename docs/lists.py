@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import consilience
-from consilience._methods import SUBPACKAGES, methods
+from consilience.registry import SUBPACKAGES, methods
 from consilience.results.labels import CANDIDATES
 
 ROOT = Path(__file__).parent.parent

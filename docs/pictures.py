@@ -20,10 +20,10 @@ from scipy.cluster.hierarchy import dendrogram
 from scipy.optimize import linear_sum_assignment
 
 from consilience import Partitions
-from consilience._methods import SUBPACKAGES, methods
 from consilience.diagnostics import cluster_flow, confidence
 from consilience.generate import base_partitions
 from consilience.plotting import cluster_colors
+from consilience.registry import SUBPACKAGES, methods
 
 FOLDER = Path(__file__).parent / "methods" / "img"
 SEED = 4

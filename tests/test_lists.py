@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
+from consilience.registry import About
 from consilience.consensus.base import LabelMethod, Problem
 
 

@@ -6,7 +6,7 @@ Names are loaded when they are first used, so that ``import consilience`` costs 
 from importlib import import_module
 from typing import Any
 
-from consilience._methods import SUBPACKAGES, method, methods
+from consilience.registry import SUBPACKAGES, method, methods
 
 __version__ = "0.1.0"
 

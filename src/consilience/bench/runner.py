@@ -33,6 +33,7 @@ from consilience.metrics import (
     purity_score,
 )
 from consilience.multiview import ViewMethod
+from consilience.registry import SUBPACKAGES, resolve
 
 METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "ACC": matched_accuracy_score,
@@ -249,8 +250,8 @@ def _views_of_labels(model: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def _estimator(name: str) -> Any:
-    home = consilience if name in consilience.__all__ else sklearn_cluster
-    return getattr(home, name)()
+    made = getattr(sklearn_cluster, name, None)
+    return (made or resolve(name, list(SUBPACKAGES.values()), of="the experiment"))()
 
 
 def _row(experiment: Experiment, cell: Cell) -> Row:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from consilience._methods import SUBPACKAGES, methods
 from consilience.cli.help import plain
+from consilience.registry import SUBPACKAGES, methods
 
 
 class Method(NamedTuple):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from consilience._methods import method, methods
 from consilience.consensus.base import LabelMethod as LabelMethod
+from consilience.registry import method, methods
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._methods import About, methods
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
@@ -32,6 +31,7 @@ from consilience.inference.posterior import (
     predict_confidence,
 )
 from consilience.metrics import ensemble_agreement
+from consilience.registry import About, methods
 
 # Tables of all pairs of base clusters beyond this many would not fit in memory, and no clustering has them.
 MAX_BASE_CLUSTERS = 10_000

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.kcc import kcc
 from consilience.core.canonical import Rows
@@ -17,6 +16,7 @@ from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares, smooth_profiles
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cross, scatter
+from consilience.registry import About
 
 # A first profile is that of the start's members and so many labels more; later ones have this prior.
 _START, _PRIOR = 0.1, 1e-6

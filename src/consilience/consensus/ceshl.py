@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
@@ -15,6 +14,7 @@ from consilience.core.components import clusters_of_graph, component_embedding
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.simplex import minimize_in_box
 from consilience.core.tables import contingency, indicator, scatter
+from consilience.registry import About
 
 _FIRST_RHO = 100.0
 _SEARCH = {"maxcor": 5, "maxiter": 20, "gtol": 1e-3, "ftol": 0.0}

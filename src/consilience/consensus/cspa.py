@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.consensus.partitioners import Balance, Cut, metis
 from consilience.core.canonical import Rows
@@ -15,6 +14,7 @@ from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, parameters
 from consilience.core.spectral import left_singular_vectors
 from consilience.core.tables import cluster_sizes, gather, indicator
+from consilience.registry import About
 
 # METIS gets the votes of all pairs: some gigabytes at the limit.
 _MAX_ROWS = 10_000

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience._support.errors import InputError
 from consilience._support.sklearn import Interval
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
@@ -27,6 +26,7 @@ from consilience.core.diffusion import (
 )
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.metrics import ensemble_agreement
+from consilience.registry import About
 
 # The exact form keeps two dense tables of rows squared, 6.4 GB in all at this many.
 _MOST_ROWS = 20_000

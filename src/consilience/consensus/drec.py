@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.lowrank import angular_affinity
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.tables import indicator
+from consilience.registry import About
 
 # The authors' program makes exactly so many sweeps.
 _SWEEPS = 5

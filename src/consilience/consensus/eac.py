@@ -6,12 +6,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut, single_linkage
 from consilience.core.parameters import parameters
+from consilience.registry import About
 
 
 class EACResult(NamedTuple):

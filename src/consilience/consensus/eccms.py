@@ -8,7 +8,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from consilience._methods import About
 from consilience._support.sklearn import Interval
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
@@ -17,6 +16,7 @@ from consilience.core.coassociation import agreement, coobservation
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.parameters import Count, NonNegative, Positive, parameters
 from consilience.core.tables import indicator
+from consilience.registry import About
 
 # Relative change at which the authors' program stops.
 _TOL = 1e-2

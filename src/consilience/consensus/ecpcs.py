@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import coobservation
@@ -16,6 +15,7 @@ from consilience.core.linkage import average_linkage, cut
 from consilience.core.parameters import Count, parameters
 from consilience.core.tables import cluster_sizes, elect, gather, jaccard
 from consilience.core.trajectory import trajectory_similarity
+from consilience.registry import About
 
 # The similarity of all pairs of rows is kept dense, twice: 3.6 GB.
 _MAX_ROWS = 15_000

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._methods import About
 from consilience.consensus._bipartite import BipartiteMethod
 from consilience.consensus.base import MAX_BASE_CLUSTERS, Problem
 from consilience.consensus.partitioners import Balance, metis
@@ -16,6 +15,7 @@ from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, parameters
 from consilience.core.tables import indicator
+from consilience.registry import About
 
 
 class HBGFResult(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.partitioners import Balance, Cut, kahypar
 from consilience.core.canonical import Rows
 from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, parameters
+from consilience.registry import About
 
 
 def hgpa(

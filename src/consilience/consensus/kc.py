@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.cuts import weighted_k_means
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, parameters
 from consilience.core.tables import contingency, gather
+from consilience.registry import About
 
 
 class KCResult(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.profiles import label_shares
 from consilience.core.sweeps import Progress
+from consilience.registry import About
 
 # The entropy utility would shut out for ever a label that no member of a cluster carries: so many labels of
 # every base are given to every cluster beforehand, in the shares in which that base gives them.

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation, certainty
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.parameters import Positive, parameters
+from consilience.registry import About
 
 
 class LWEAResult(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus._bipartite import BipartiteMethod
 from consilience.consensus.base import MAX_BASE_CLUSTERS, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certainty
 from consilience.core.cuts import bipartite_embedding, cut_embedding
 from consilience.core.parameters import Count, Positive, parameters
+from consilience.registry import About
 
 
 class LWGPResult(NamedTuple):

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import numpy as np
 
-from consilience._methods import About
 from consilience._support.sklearn import Interval
 from consilience.consensus.base import Problem
 from consilience.consensus.mvec import MVEC, MVECResult, common_graph, shares_of_views
 from consilience.core.canonical import Rows
 from consilience.core.parameters import NonNegative, Positive, parameters
+from consilience.registry import About
 
 
 def m2vec(

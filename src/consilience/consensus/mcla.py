@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.partitioners import Balance, metis
 from consilience.core.canonical import Rows
@@ -16,6 +15,7 @@ from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, parameters
 from consilience.core.tables import gather, jaccard
+from consilience.registry import About
 
 # Ties in the votes of an instance are decided by how similar its base clusters are to all of a meta-cluster;
 # two different shares of votes differ by more than this.

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience._support.errors import InputError
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core import hot
@@ -17,6 +16,7 @@ from consilience.core.parameters import Count, NonNegative, Positive, Verbose, p
 from consilience.core.profiles import first_profiles, label_shares, sample_rows, smooth_profiles
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cross, rows_per_block
+from consilience.registry import About
 
 
 class MixtureResult(NamedTuple):

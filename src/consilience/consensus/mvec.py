@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from consilience._methods import About
 from consilience._support.errors import InputError
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
@@ -19,6 +18,7 @@ from consilience.core.lowrank import shrink_singular_values
 from consilience.core.parameters import Count, NonNegative, Positive, parameters
 from consilience.core.simplex import project_rows
 from consilience.core.tables import indicator
+from consilience.registry import About
 
 # The penalty of the multipliers: first value and growth. Well below one, the distances in H outweigh all else
 # and each row keeps itself alone.

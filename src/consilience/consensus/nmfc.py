@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.kc import kc
 from consilience.core.canonical import Rows
@@ -15,6 +14,7 @@ from consilience.core.discretize import fill_empty_clusters
 from consilience.core.parameters import Count, NonNegative, parameters
 from consilience.core.sweeps import Sweeps
 from consilience.core.tables import contingency, gather, scatter
+from consilience.registry import About
 
 # What a start gives to the clusters that a row is not in: zeros would stay for ever.
 _ELSEWHERE = 0.2

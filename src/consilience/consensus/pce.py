@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
@@ -24,6 +23,7 @@ from consilience.core.stiefel import polar_factor, power_iteration
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.core.tables import cluster_sizes, contingency, mirror, rows_per_block, scatter
 from consilience.evidence.partitions import MISSING, Partitions
+from consilience.registry import About
 
 # The age parameter grows by this factor after each of the first iterations, and then stays.
 GROWTH, N_GROWTHS = 1.1, 9

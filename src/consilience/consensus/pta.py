@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
 from consilience.core.linkage import average_linkage, cut
 from consilience.core.parameters import Count, parameters
 from consilience.core.trajectory import trajectory_similarity
+from consilience.registry import About
 
 # The neighbours that the paper's program keeps at most, and also its number of steps.
 _MOST_NEIGHBORS = 20

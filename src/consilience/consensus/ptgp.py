@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.consensus.pta import PTA, trajectories
 from consilience.core.canonical import Rows
@@ -14,6 +13,7 @@ from consilience.core.cuts import cut_embedding
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.parameters import Count, parameters
 from consilience.core.tables import scatter
+from consilience.registry import About
 
 
 class PTGPResult(NamedTuple):

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import agreement, coobservation
 from consilience.core.cuts import cut_embedding, graph_embedding
 from consilience.core.parameters import Count, NonNegative, Positive, parameters
 from consilience.core.tables import indicator
+from consilience.registry import About
 
 # Rounds, and steps of the update in each, of the authors' program.
 _ROUNDS, _STEPS = 20, 20

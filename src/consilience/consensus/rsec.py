@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
@@ -14,6 +13,7 @@ from consilience.core.cuts import cut_embedding
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.lowrank import angular_affinity, shrink_singular_values
 from consilience.core.parameters import Count, NonNegative, Positive, parameters
+from consilience.registry import About
 
 # The penalty of the multipliers: first value (over the greatest column sum), growth, and greatest value.
 _FIRST_MU, _GROWTH, _LAST_MU = 1.5, 1.1, 1e10

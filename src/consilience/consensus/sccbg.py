@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import MAX_BASE_CLUSTERS, LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.coassociation import pair_shares
@@ -15,6 +14,7 @@ from consilience.core.components import clusters_of_graph
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.tables import contingency, indicator
+from consilience.registry import About
 
 # How far sums of eigenvalues may be from whole numbers, as in the authors' program.
 _CONNECTED = 1e-7

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.blockmeans import BlockMeans, Score, block_k_means
 from consilience.core.canonical import Rows
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.core.sweeps import Progress
 from consilience.core.tables import base_sums, cluster_sizes, gather
+from consilience.registry import About
 
 
 def sec(

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._methods import About
 from consilience._support.sklearn import Interval
 from consilience._support.warnings import warn
 from consilience.consensus.base import LabelMethod, Problem
@@ -24,6 +23,7 @@ from consilience.core.pairs import Pairs, agreeing_pairs, byte_sums, per_base, s
 from consilience.core.parameters import Count, Verbose, parameters
 from consilience.core.sweeps import Progress
 from consilience.core.tables import contingency, scatter
+from consilience.registry import About
 
 # A pair on which this share of the base clusterings agrees counts fully; five stages, easy to hard.
 _STAGES = (0.9, 0.8, 0.7, 0.6, 0.5)

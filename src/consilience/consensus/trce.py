@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from consilience._methods import About
 from consilience.consensus.base import LabelMethod, Problem
 from consilience.core.canonical import Rows
 from consilience.core.certainty import certain_coassociation
@@ -15,6 +14,7 @@ from consilience.core.components import clusters_of_graph, component_embedding
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.simplex import project_rows
 from consilience.core.tables import cluster_sizes, indicator, scatter
+from consilience.registry import About
 
 # Difficulties below this are rounding: all base clusterings agree with the learned graph about the row.
 _EASY = 1e-12

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from consilience._methods import About
 from consilience.consensus.hbgf import HBGF
 from consilience.core.parameters import Count, parameters
+from consilience.registry import About
 
 
 @parameters

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from consilience._methods import method, methods
+from consilience.registry import method, methods
 
 
 def __getattr__(name: str) -> Any:

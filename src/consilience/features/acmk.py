@@ -13,7 +13,6 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._methods import About
 from consilience._support.errors import InputError
 from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
@@ -25,6 +24,7 @@ from consilience.features import _acmk_admm as dense
 from consilience.features import _acmk_sparse as sparse
 from consilience.features._acmk_endings import filtered, final_labels
 from consilience.generate import base_partitions
+from consilience.registry import About
 
 # n x n matrices of float64 that the dense solver holds at its peak, as measured.
 _DENSE_MATRICES = 45

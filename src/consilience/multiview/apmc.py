@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
-from consilience._methods import About
 from consilience._support.errors import Phrase
 from consilience._support.warnings import warn
 from consilience.core.anchors import (
@@ -35,6 +34,7 @@ from consilience.evidence.views import Views
 from consilience.multiview.base import EmbeddingMethod, Normalize
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import learn_scalings, scale_views
+from consilience.registry import About
 
 # Below this many common instances for every cluster, anchors are reached through the neighbours in a view.
 FEW = 8

@@ -11,7 +11,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from consilience._methods import About
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, Embedder, fit_context, random_source
 from consilience._support.talk import tell
@@ -21,6 +20,7 @@ from consilience.core.grouping import largest_first
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.evidence.views import Views, check_views, one_table
 from consilience.multiview.rows import canonical_order, cluster_rows
+from consilience.registry import About
 
 # How the features of a view are scaled.
 Normalize = Literal["auto", "standard", "tfidf", "l2"] | None

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from consilience._methods import About
 from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.evidence.views import Views
 from consilience.multiview._factors import FactorMethod, nonnegative_views, squared_norm
 from consilience.multiview.rows import cluster_rows
 from consilience.multiview.scaling import Matrix, fill_with_mean
+from consilience.registry import About
 
 # Steps of the shared factor within a sweep, and their tolerance, as in the authors' program.
 _INNER, _INNER_TOL = 30, 1e-4

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.kernels import Kernel
 from consilience.core.parameters import parameters
 from consilience.core.stiefel import orthonormalize
 from consilience.core.sweeps import Progress
 from consilience.multiview.late import Fused, LateFusion, fuse_embeddings, whitening
+from consilience.registry import About
 
 
 def eeimvc(

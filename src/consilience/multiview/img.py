@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from consilience._methods import About
 from consilience.core.parameters import Count, NonNegative, Positive, Verbose, parameters
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.evidence.views import Views
@@ -17,6 +16,7 @@ from consilience.multiview._factors import nonnegative_views, squared_error, squ
 from consilience.multiview.pvc import start_pvc
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix
+from consilience.registry import About
 
 
 class IMGResult(NamedTuple):

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.kernels import Kernel
 from consilience.core.parameters import Count, NonNegative, parameters
 from consilience.core.stiefel import orthonormalize, polar_factor
@@ -18,6 +17,7 @@ from consilience.multiview.kernels import (
     base_embeddings,
 )
 from consilience.multiview.late import Init, align, rotate, whitening
+from consilience.registry import About
 
 
 class LFIMVCResult(NamedTuple):

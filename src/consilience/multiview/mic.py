@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.evidence.views import Views
 from consilience.multiview._factors import FactorMethod, Factors, filled_views, start_all
 from consilience.multiview.scaling import Matrix
+from consilience.registry import About
 
 # Steps of a view within a round, as in the authors' program.
 _INNER = 30

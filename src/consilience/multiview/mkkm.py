@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
-from consilience._methods import About
 from consilience.core.eigen import Eigenpairs
 from consilience.core.kernels import (
     Fill,
@@ -23,6 +22,7 @@ from consilience.core.kernels import (
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.sweeps import Progress, Sweeps, settled
 from consilience.multiview.kernels import KernelMethod, extension
+from consilience.registry import About
 
 _RIDGE = 1e-3  # keeps the imputation of absent rows finite where the embedding lies in them alone
 _N_NEIGHBORS = 7

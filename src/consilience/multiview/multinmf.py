@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.parameters import NonNegative, parameters
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.evidence.views import Views
@@ -19,6 +18,7 @@ from consilience.multiview._factors import (
     start_all,
 )
 from consilience.multiview.scaling import Matrix
+from consilience.registry import About
 
 # Steps of a view within a round, as in the authors' program.
 _INNER = 100

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.parameters import Count, parameters
 from consilience.evidence.views import Views
 from consilience.multiview._affinity import (
@@ -21,6 +20,7 @@ from consilience.multiview._affinity import (
 )
 from consilience.multiview.base import Normalize
 from consilience.multiview.scaling import Matrix, normalized_views
+from consilience.registry import About
 
 # By the authors' program: a neighbourhood is this share of the instances of a view.
 _SHARE = 6

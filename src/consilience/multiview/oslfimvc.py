@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.discretize import fill_empty_clusters, label_sums
 from consilience.core.parameters import parameters
 from consilience.core.stiefel import polar_factor
@@ -15,6 +14,7 @@ from consilience.core.sweeps import Progress
 from consilience.evidence.views import Views
 from consilience.multiview.kernels import cluster_embedding
 from consilience.multiview.late import LateFusion, common_directions, fuse_embeddings
+from consilience.registry import About
 
 
 class OSLFIMVCResult(NamedTuple):

@@ -13,7 +13,6 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.metrics import adjusted_rand_score, euclidean_distances
 from threadpoolctl import threadpool_limits
 
-from consilience._methods import About
 from consilience._support.errors import InputError
 from consilience._support.values import counted, did_you_mean
 from consilience._support.warnings import warn
@@ -26,6 +25,7 @@ from consilience.metrics import matched_accuracy_score
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.rows import canonical_order, cluster_rows, quick_clusters, unit_rows
 from consilience.multiview.scaling import by_deviation, by_rarity, unit_norm_rows
+from consilience.registry import About
 
 Matrix = Any  # a 2-D float array or a CSR array
 Kind = Literal["counts", "measurements", "links"]

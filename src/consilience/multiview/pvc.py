@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from consilience._methods import About
 from consilience.core.parameters import Count, NonNegative, parameters
 from consilience.core.sweeps import Progress, Sweeps
 from consilience.evidence.views import Views
 from consilience.multiview._factors import FactorMethod, nonnegative_views, squared_error, start_factors
 from consilience.multiview.rows import cluster_rows, unit_rows
 from consilience.multiview.scaling import Matrix
+from consilience.registry import About
 
 # Passes over the columns of a block before the next block has its turn.
 _PASSES = 5

@@ -169,7 +169,9 @@ def compare(
         check_n_clusters(k, "compare")
     for method in chosen:
         if method != "auto":
-            named_method(method, 1, unobserved, 0)  # a wrong name is an error before anything is fitted
+            named_method(
+                method, 1, unobserved, 0, of="compare"
+            )  # a wrong name is an error before anything is fitted
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )

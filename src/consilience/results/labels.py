@@ -24,6 +24,7 @@ from consilience.core.grouping import group, largest_first
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.evidence.partitions import Partitions
 from consilience.metrics import ensemble_agreement
+from consilience.registry import resolve
 from consilience.results._names import base_named
 from consilience.results.fusion import Candidate, Fusion
 from consilience.results.preparing import merge_linked, read_weights
@@ -411,27 +412,16 @@ def feasible_clusters(k: int, table: Partitions) -> int:
     return min(k, n_rows)
 
 
-def named_method(method: Any, k: int, unobserved: str, seed: int) -> Any:
+def named_method(method: Any, k: int, unobserved: str, seed: int, *, of: str = "fuse") -> Any:
     """An estimator by its name, or a clone of the given one, set up for this table."""
     if isinstance(method, str):
-        # Asked for by its own name, a method is loaded alone; otherwise all are looked through.
-        made = getattr(consensus, method, None)
-        if not hasattr(made, "about"):
-            names = {name.lower(): name for name in consensus.__all__}
-            made = getattr(consensus, names.get(method.lower(), ""), None)
-        if made is None:
-            raise InputError(
-                "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label "
-                f"method. Got {method!r} instead.",
-                hint=f"the names are {', '.join(names.values())}.",
-            )
-        model = made()
+        model = resolve(method, ["labels"], of=of)()
     elif not isinstance(method, type) and hasattr(method, "fit") and hasattr(method, "get_params"):
         model = clone(method)
     else:
         raise InputError(
-            "The 'method' parameter of fuse must be 'auto', an estimator or the name of a label method. "
-            f"Got {method!r} instead.",
+            f"The 'method' parameter of {of} must be 'auto', an estimator or the name of a method for "
+            f"labels. Got {method!r} instead.",
             hint="an instance is written with brackets, as in PCE(8).",
         )
     wanted = {"n_clusters": k, "unobserved": unobserved, "random_state": seed}

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
-from consilience import multiview
 from consilience._support.errors import InputError
 from consilience._support.sklearn import Interval, check_parameter, random_source
 from consilience._support.talk import Progress, tell, watched
@@ -24,6 +23,7 @@ from consilience.generate import base_partitions, graph_partitions
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.pse import PSE, DoubtfulWarning
 from consilience.multiview.rows import quick_clusters
+from consilience.registry import resolve
 from consilience.results._neighbours import ViewNeighbours, scalings_of
 from consilience.results.fusion import Fusion
 from consilience.results.labels import (
@@ -136,7 +136,9 @@ def fuse_views(
     direct = _view_method(method, clusterer, kind, view_weights)
     merging = "auto" if isinstance(method, str) and method.lower() in ("auto", "labels") else method
     if direct is None and merging != "auto":
-        named_method(merging, 1, "error", 0)  # a wrong name is an error before the views are clustered
+        named_method(
+            merging, 1, "error", 0, of="fuse_views"
+        )  # a wrong name is an error before the views are clustered
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
     m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
@@ -180,9 +182,9 @@ def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> A
         direct = clone(method)
     elif isinstance(method, str) and method.lower() == "auto":
         direct = PSE() if clusterer is None else None
-    elif isinstance(method, str):
-        known = {name.lower(): getattr(multiview, name) for name in multiview.__all__}
-        direct = known[method.lower()]() if method.lower() in known else None
+    elif isinstance(method, str) and method.lower() != "labels":
+        made = resolve(method, ["views", "labels"], of="fuse_views")
+        direct = made() if issubclass(made, ViewMethod) else None
     given = {"kind": kind, "view_weights": view_weights}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
