@@ -223,14 +223,14 @@ class TestFuse:
         assert [row["label (id)"] for row in rows_of(said(capfd).out)] == ["x", "y", "z"]
 
     def test_large_tables_are_read_and_written_in_pieces(self, here, monkeypatch):
-        from consilience.io import files
+        from consilience.io import write
 
         rng = np.random.default_rng(0)
         truth = rng.integers(0, 3, 5000)
         columns = {f"b{j}": np.where(rng.random(5000) < 0.1, 0, truth).astype(str) for j in range(3)}
         ids = np.array([f"id-{p}" for p in rng.permutation(5000)])
         pq.write_table(pa.table({"id": ids, **columns}), "big.parquet", row_group_size=512)
-        monkeypatch.setattr(files, "ROWS_A_PIECE", 700)
+        monkeypatch.setattr(write, "ROWS_A_PIECE", 700)
         assert run(["fuse", "big.parquet", "--id", "id", "-k", "3", "-q", "-o", "out.parquet"]) == 0
         found = pq.read_table("out.parquet")
         assert found["id"].to_pylist() == ids.tolist()
@@ -265,7 +265,7 @@ class TestErrors:
             (["fuse", "people.csv", "people.csv"], 2, "2 files can be joined by id only. Hint"),
             (["fuse"], 2, "Missing argument 'LABELS...'. Hint: see consilience fuse --help."),
             (["fuse", "people.csv", "-o", "no/where.csv"], 2, "there is no folder 'no' to write to. Hint"),
-            (["fuse", "people.csv", "-o", "x.xlsx"], 2, "cannot write 'x.xlsx'. Hint: write .csv"),
+            (["fuse", "people.csv", "-o", "x.xlsx#a"], 2, "cannot write into a sheet, 'x.xlsx#a'. Hint"),
             (
                 ["fuse", "people.csv", "--json", "-o", "-"],
                 2,
@@ -283,7 +283,7 @@ class TestErrors:
                 "the id 'ann' occurs 2 times in twice.csv (rows 0 and 2). Hint",
             ),
             (["fuse", "blank.csv", "--id", "who", "-k", "2"], 1, "row 1 of blank.csv has no id. Hint"),
-            (["fuse", "ragged.csv", "-k", "2"], 1, "ragged.csv cannot be read"),
+            (["fuse", "ragged.csv", "-k", "2"], 1, "line 3 of ragged.csv has 3 cells, the header has 2"),
             (["fuse", "empty.csv", "-k", "2"], 1, "empty.csv"),
             (["fuse", "header.csv", "-k", "2"], 1, "header.csv has no rows. Hint"),
             (["fuse", "fake.parquet", "-k", "2"], 1, "fake.parquet cannot be read"),
@@ -317,7 +317,7 @@ class TestErrors:
             (
                 ["fuse", "folder.csv", "-k", "2"],
                 2,
-                "there is no Parquet file in the folder 'folder.csv'. Hint",
+                "there is no CSV or Parquet file in the folder 'folder.csv'. Hint",
             ),
             (["fuse", "binary.csv", "-k", "2"], 1, "text in neither UTF-8, UTF-16 nor Windows-1252. Hint"),
             (["fuse", "empty.csv", "-k", "2"], 1, "a line of column names comes first"),
@@ -365,11 +365,11 @@ class TestErrors:
         assert said(capfd).err == ""
 
     def test_a_failed_write_leaves_the_old_file(self, here, monkeypatch, capfd):
-        from consilience.io import files
+        from consilience.io import csv
 
         (here / "answer.csv").write_text("the old answer\n")
         monkeypatch.setattr(
-            files, "_harmless", lambda batch: (_ for _ in ()).throw(OSError(28, "No space left"))
+            csv, "harmless", lambda values: (_ for _ in ()).throw(OSError(28, "No space left"))
         )
         assert run(["fuse", "people.csv", "--id", "who", "-k", "2", "-o", "answer.csv"]) == 1
         assert (here / "answer.csv").read_text() == "the old answer\n"

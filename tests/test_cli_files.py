@@ -95,7 +95,7 @@ def test_the_encoding_can_be_given(here, told):
     assert "read as" not in err
     code, _, err = told("fuse", "dos.csv", "--id", "kunde", *QUICK, "--encoding", "utf8")
     assert code == 1
-    assert "is not text in UTF-8 all through. Hint: name its encoding" in err
+    assert "line 2 of dos.csv is not text in UTF-8. Hint: name its encoding" in err
     code, _, err = told("fuse", "dos.csv", "--encoding", "klingon")
     assert code == 2
     assert "there is no encoding 'klingon'. Hint: as in --encoding utf-8" in err
@@ -398,8 +398,9 @@ OPTIONS = ["--id", "id", "-k", "3", "-m", "DAL", "--unobserved", "noise"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_give_the_bytes_that_memory_gives(tables, tmp_path, monkeypatch, told, kind):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("consilience.io.write.ROWS_A_PIECE", 150)
     monkeypatch.setattr("consilience.io.files.ROWS_A_PIECE", 150)
-    monkeypatch.setattr("consilience.io.files._BLOCK", 1 << 11)
+    monkeypatch.setattr("consilience.io.csv.BLOCK", 1 << 11)
     said = {}
     for engine in ("memory", "blocks"):
         outputs = ["-o", f"{engine}.parquet", "--imputed", f"{engine}.csv", "--name-after", "b1"]

@@ -12,7 +12,8 @@ import pytest
 import consilience
 from consilience import Partitions
 from consilience.cli.main import run
-from consilience.io import files, ids
+from consilience.io import csv as io_csv
+from consilience.io import ids
 from tests.planted import planted
 
 
@@ -44,7 +45,7 @@ def test_a_saved_result_is_that_of_fuse(march, capfd):
 @pytest.mark.parametrize("rows_a_block", [None, 300])
 def test_newcomers_are_placed_as_predict_does(march, capfd, monkeypatch, rows_a_block):
     if rows_a_block is not None:  # bytes: several pieces
-        monkeypatch.setattr(files, "_BLOCK", rows_a_block)
+        monkeypatch.setattr(io_csv, "BLOCK", rows_a_block)
     frame, saved = march
     new = frame[["id", "b", "e"]].iloc[::2].dropna(subset=["b", "e"], how="all")
     new.to_csv("new.csv", index=False)

@@ -102,7 +102,7 @@ class Settings(NamedTuple):
             for rows in files.spans(len(ids))
         )
         with Outputs() as outputs:
-            files.write_table(outputs, self.output, len(ids), pieces, lambda *_: None)
+            files.write_table(outputs, self.output, len(ids), pieces, lambda *_: None, private=True)
 
 
 _SETTINGS = (
@@ -138,7 +138,7 @@ def read_own(path: str, id_column: str, columns: tuple[str, ...], party: str) ->
         )
     if not columns:
         raise PartyError(f"party {party!r} has no column of labels.", hint="a column per base clustering.")
-    return Own(read_labels([path], files.Source(None, columns)).partitions(unobserved="keep"), ids)
+    return Own(read_labels([path], files.Source(None, columns, blank_rows=False)).partitions(unobserved="keep"), ids)
 
 
 def read_ids(path: str, id_column: str, party: str) -> list[str]:

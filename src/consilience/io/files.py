@@ -1,47 +1,53 @@
-"""Tables in files: read in pieces, written in pieces, never half written."""
+"""Files as those read them that know no `Scan` yet: batches of Arrow, by the path of a file."""
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import re
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.dataset as pa_dataset
-import pyarrow.ipc as pa_ipc
-import pyarrow.parquet as pa_parquet
 
 from consilience._support.errors import InputError, UsageError
-from consilience._support.files import Outputs, is_special
+from consilience._support.files import Outputs
 from consilience._support.values import did_you_mean
 from consilience._support.warnings import warn
-from consilience.io import excel
+from consilience.io import write
+from consilience.io.formats import kind_of, named, open_table, read, stems
+from consilience.io.ids import canonical
 from consilience.io.labels import is_mark
-from consilience.io.text import Form, find_form
+from consilience.io.marks import MISSING_TEXTS, marks_of
+from consilience.io.tables import COMPRESSED, STDIO, How, Kind, Table
+from consilience.io.tables import read_stdin as stdin
+from consilience.io.write import ROWS_A_PIECE, check_output, require_folder, spans, write_table, write_text
 
-# What a CSV file may say where there is no label.
-_BLANKS = ("\t", *(" " * n for n in range(1, 9)))  # cells that only seem to hold something
-MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-STDIO = "-"
-ROWS_A_PIECE = 1_000_000
-_BLOCK = 1 << 22  # bytes of a CSV file read at once
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
-_ARROW = (".arrow", ".feather", ".ipc")
-COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-# A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
-# Blanks of any kind and letters of full width do not keep it from that.
-_FORMULA = r"^[\s\p{Z}\p{C}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|^[\t\r\n]"
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+__all__ = [
+    "COMPRESSED",
+    "MISSING_TEXTS",
+    "ROWS_A_PIECE",
+    "STDIO",
+    "Outputs",
+    "Source",
+    "check_output",
+    "file_named",
+    "is_named",
+    "is_parquet",
+    "is_text",
+    "kind_of",
+    "pieces",
+    "read_view_tables",
+    "renamed",
+    "require_folder",
+    "spans",
+    "stdin",
+    "stems",
+    "write",
+    "write_table",
+    "write_text",
+]
+_NUMBER = r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @dataclass(frozen=True)
@@ -57,17 +63,13 @@ class Source:
     own_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     long: tuple[str, str, str] | None = None  # columns of instance, source and label: a row per opinion
     say: Callable[[str], None] = lambda _: None  # what the user should know
-    forms: dict[str, Form] = field(default_factory=dict)  # of text files that were looked at
-
-    @property
-    def nulls(self) -> list[str]:
-        """Cells that say nothing; where an empty one does, one of blanks does too."""
-        return [*self.missing, *(_BLANKS if "" in self.missing else ())]
+    blank_rows: bool | None = None  # whether an empty line is a row; by default where there are no ids
+    tables: dict[tuple[str, How], Table] = field(default_factory=dict)  # that were looked at
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Text that says missing in files that know missing values themselves: only what was asked for."""
-        return () if self.missing == MISSING_TEXTS else self.missing
+        """Text that says missing in files that know missing values themselves."""
+        return marks_of(self.missing)
 
     def of(self, path: str) -> Source:
         """How to read one of them."""
@@ -83,25 +85,30 @@ class Source:
 
     def for_columns(self, columns: Sequence[str]) -> Source:
         """How to read just these columns of every file."""
-        return replace(self, id_column=None, columns=tuple(columns), own_ids={}, own_columns={})
+        return replace(
+            self, id_column=None, columns=tuple(columns), own_ids={}, own_columns={}, blank_rows=False
+        )
 
     def of_copy(self, path: str) -> Source:
         """How to read a copy of a file, under whatever name."""
         own = self.of(path)
-        return replace(self, id_column=own.id_column, columns=own.columns, own_ids={}, own_columns={})
+        return replace(
+            self, id_column=own.id_column, columns=own.columns, own_ids={}, own_columns={}, tables={}
+        )
 
     def id_name(self, paths: Sequence[str]) -> str | None:
         """What the ids of all files are called: as the first says."""
         return self.id_column if self.id_column is not None else self.of(paths[0]).id_column
 
-
-def spans(n_rows: int) -> Iterator[slice]:
-    """Rows that are written at a time."""
-    for start in range(0, n_rows, ROWS_A_PIECE):
-        yield slice(start, min(start + ROWS_A_PIECE, n_rows))
-
-
-# --- reading ------------------------------------------------------------------------------------------------
+    def table(self, path: str, *, decimals: bool) -> Table:
+        """The table in a file, which is looked at once."""
+        blank_rows = self.of(path).id_column is None if self.blank_rows is None else self.blank_rows
+        how = How(self.missing, self.delimiter, self.encoding, None, blank_rows, decimals)
+        if (path, how) not in self.tables:
+            known = any(path == other for other, _ in self.tables)  # then all was said
+            say = (lambda _: None) if known else self.say
+            self.tables[path, how] = open_table(path, how._replace(say=say))
+        return self.tables[path, how]
 
 
 def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table]:
@@ -113,7 +120,7 @@ def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table
         parts = [pa.Table.from_batches([piece]) for piece in pieces(path, source, text=False)]
         if not parts:
             raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
-        tables[name] = pa.concat_tables(parts, promote_options="permissive")
+        tables[name] = _below_each_other(parts)
         _refuse_text(path, tables[name], own)
         if own is not None and own != key:
             tables[name] = _called(path, tables[name], own, str(key))
@@ -122,6 +129,19 @@ def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table
             at = table.schema.get_field_index(key)
             tables[name] = table.set_column(at, key, table.column(key).cast(pa.string()))
     return tables
+
+
+def _below_each_other(parts: list[pa.Table]) -> pa.Table:
+    """Pieces of a table as one; a column that is text in one of them is text."""
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowTypeError:
+        for name in parts[0].schema.names:
+            kinds = {part.schema.field(name).type for part in parts}
+            if pa.string() in kinds and len(kinds) > 1:
+                at = parts[0].schema.get_field_index(name)
+                parts = [part.set_column(at, name, part.column(name).cast(pa.string())) for part in parts]
+        return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _called(path: str, table: pa.Table, own: str, name: str) -> pa.Table:
@@ -172,226 +192,28 @@ def pieces(
     With `text`, all columns of a text file or sheet are text. With `coded`, text may come as dictionaries,
     other than that of ids. With `only_ids`, the column of ids alone is read.
     """
-    if path != STDIO and not excel.exists(path):
-        raise UsageError(
-            f"there is no file {path!r}.", hint="check the path; - reads CSV from standard input."
-        )
-    kind = kind_of(path)
-    how = _How(path, source.of(path), text, coded, only_ids)
-    try:
-        for piece in _READERS[kind](how):
-            piece.validate(full=True)  # offsets of a damaged file may point anywhere
-            _refuse_nested(path, piece.schema)
-            if piece.num_rows:
-                yield piece
-    except (UnicodeError, pa.ArrowException, OSError) as error:
-        raise _unreadable(path, kind, error) from error
+    table = source.table(path, decimals=not text)
+    own = source.of(path)
+    wanted = chosen(table, own.id_column, own.columns, only_ids=only_ids)
+    label: Kind = "coded" if coded else "text"
+    kinds: dict[str, Kind] = {name: "text" if name == own.id_column else label for name in wanted}
+    if not text:
+        kinds = {name: kind for name, kind in kinds.items() if name == own.id_column}
+    for batch in read(table, wanted, kinds):
+        if own.id_column is not None:
+            batch = batch.set_column(0, own.id_column, canonical(batch.column(0), path))
+        yield batch
 
 
-class _How(NamedTuple):
-    """What to read of a file."""
-
-    path: str
-    source: Source
-    text: bool
-    coded: bool
-    only_ids: bool
-
-    def wanted(self, names: list[str]) -> list[str]:
-        """The columns to read, ids first."""
-        source, own = self.source, self.source.id_column
-        for name in [*source.columns, *([own] if own is not None else [])]:
-            if name not in names:
-                raise UsageError(f"{self.path} has no column {name!r}.", did_you_mean(name, names))
-        chosen = [name for name in source.columns or names if name != own]
-        return chosen if own is None else [own, *([] if self.only_ids else chosen)]
-
-
-def _read_parquet(how: _How) -> Iterator[pa.RecordBatch]:
-    return _batches(how, "parquet")
-
-
-def _read_arrow(how: _How) -> Iterator[pa.RecordBatch]:
-    return _batches(how, "arrow")
-
-
-def _batches(how: _How, kind: str) -> Iterator[pa.RecordBatch]:
-    path = how.path
-    if is_special(path):
-        raise UsageError(
-            f"{path!r} is a pipe, from which only CSV is read.", hint="write it to a file first."
-        )
-    data = pa_dataset.dataset(path, format=kind)
-    if not data.files:
-        raise UsageError(
-            f"there is no Parquet file in the folder {path!r}.", hint="name a file or its folder."
-        )
-    wanted = how.wanted(data.schema.names)
-    if how.coded and kind == "parquet":  # text as the file has it: each once, and numbers
-        texts = [
-            name
-            for name in wanted
-            if name != how.source.id_column and pa.types.is_string(data.schema.field(name).type)
-        ]
-        data = pa_dataset.dataset(path, format=pa_dataset.ParquetFileFormat(dictionary_columns=set(texts)))
-    for batch in data.to_batches(columns=wanted, batch_readahead=2, fragment_readahead=1):
-        yield _without(batch, how.source.marks) if how.source.marks else batch
-
-
-def _without(batch: pa.RecordBatch, marks: Sequence[str]) -> pa.RecordBatch:
-    """A piece in which text that says missing is missing."""
-    columns = []
-    for values in batch.columns:
-        coded = pa.types.is_dictionary(values.type)
-        texts = values.dictionary if coded else values
-        if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
-            blank = pc.is_in(texts, value_set=pa.array(marks, texts.type))
-            if coded:
-                places = pc.if_else(blank.take(values.indices), None, values.indices)
-                values = pa.DictionaryArray.from_arrays(places, texts)
-            else:
-                values = pc.if_else(blank, None, texts)
-        columns.append(values)
-    return pa.record_batch(columns, names=batch.schema.names)
-
-
-def _refuse_nested(path: str, schema: pa.Schema) -> None:
-    for column in schema:
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
-            raise UsageError(
-                f"column {column.name!r} of {path} has values of type {kind}, not single ones.",
-                hint="choose other columns with --columns, or take the values out of their lists.",
-            )
-
-
-def _unreadable(path: str, kind: str, error: Exception) -> Exception:
-    """What is wrong with a file, in our words."""
-    said = " ".join(str(error).split())[:300].rstrip(".")
-    if isinstance(error, OSError) and error.filename is not None:
-        return error  # of the operating system, which names the file
-    if kind != "csv":
-        hint = "is it whole, and of the kind that its suffix says? Write it again"
-    elif isinstance(error, UnicodeError):
-        return InputError(
-            f"{path} is not text in {getattr(error, 'encoding', 'this encoding')}.",
-            hint="leave out --encoding, or name another one.",
-        )
-    elif "invalid UTF8" in said:
-        return InputError(
-            f"{path} is not text in UTF-8 all through.",
-            hint="name its encoding, as in --encoding windows-1252.",
-        )
-    elif "Empty CSV" in said:
-        hint = "a line of column names comes first, then a row per instance"
-    elif isinstance(error, OSError):
-        hint = "is it whole? Copy or compress it again"
-    else:
-        hint = "give --delimiter, or check that every row has as many cells as the first"
-    return InputError(f"{path} cannot be read: {said}.", hint=f"{hint}.")
-
-
-def stdin() -> bytes:
-    """All of standard input."""
-    if sys.stdin is None:
-        raise UsageError("standard input is closed.", hint="name a file instead of -.")
-    return sys.stdin.buffer.read()
-
-
-def _given_at_once(path: str) -> pa.Buffer | None:
-    """What can be read only once, and is read twice: standard input and pipes."""
-    if path == STDIO:
-        return pa.py_buffer(stdin())
-    if not is_special(path):
-        return None
-    whole = Path(path).read_bytes()
-    packed = COMPRESSED.get(Path(path).suffix.lower())
-    if packed is not None:
-        with pa.CompressedInputStream(pa.BufferReader(whole), packed) as stream:
-            whole = stream.read()
-    return pa.py_buffer(whole)
-
-
-def _read_text(how: _How) -> Iterator[pa.RecordBatch]:
-    path, source = how.path, how.source
-    given = _given_at_once(path)
-
-    def stream() -> Any:
-        return pa.input_stream(path, compression="detect") if given is None else pa.BufferReader(given)
-
-    form = source.forms.get(path)
-    if form is None:
-        usual = _DELIMITERS.get(_suffix(path), ",")
-        form = find_form(path, stream, usual, source.encoding, source.delimiter)
-        commas = "" if how.text or form.decimal == "." else "with decimal commas"
-        if told := ", ".join(filter(None, [form.found, commas])):
-            source.say(f"{'standard input' if path == STDIO else path}: {told}")
-        source.forms[path] = form
-    parse = pa_csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True)
-    read = pa_csv.ReadOptions(block_size=_BLOCK, encoding=form.encoding)
-    decimal = "." if how.text else form.decimal
-
-    def opened(**convert: Any) -> pa_csv.CSVStreamingReader:
-        options = pa_csv.ConvertOptions(
-            null_values=source.nulls, strings_can_be_null=True, decimal_point=decimal, **convert
-        )
-        return pa_csv.open_csv(stream(), read_options=read, parse_options=parse, convert_options=options)
-
-    with opened() as first:
-        names = first.schema.names
-    _refuse_same_names(path, names)
-    wanted = how.wanted(names)
-    kinds = {
-        name: pa.dictionary(pa.int32(), pa.string())
-        if how.coded and name != source.id_column
-        else pa.string()
-        for name in wanted
-        if how.text or name == source.id_column
-    }
-    with opened(include_columns=wanted, column_types=kinds) as reader:
-        yield from reader
-
-
-def _read_excel(how: _How) -> Iterator[pa.RecordBatch]:
-    as_text = None if how.text else ([how.source.id_column] if how.source.id_column else [])
-    names, cells = excel.read_cells(how.path)
-    _refuse_same_names(how.path, names)
-    yield from excel.as_table(names, cells, how.wanted(names), as_text, how.source.nulls).to_batches()
-
-
-_READERS = {"csv": _read_text, "parquet": _read_parquet, "arrow": _read_arrow, "excel": _read_excel}
-
-
-def _refuse_same_names(path: str, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path} has two columns named {twice!r}.", hint="give every column its own name.")
-
-
-def _suffix(path: str) -> str:
-    suffixes = [suffix.lower() for suffix in Path(excel.split_sheet(path)[0]).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-def kind_of(path: str) -> str:
-    """ "csv", "parquet", "arrow" or "excel", by the suffix; a folder holds Parquet files."""
-    suffix = _suffix(path)
-    if path != STDIO and Path(path).is_dir():
-        return "parquet"
-    if path == STDIO or suffix in _DELIMITERS:
-        return "csv"
-    if suffix in (".parquet", ".pq"):
-        return "parquet"
-    if suffix in _ARROW:
-        return "arrow"
-    if suffix in excel.SUFFIXES:
-        return "excel"
-    raise UsageError(
-        f"the kind of {path!r} is not known.",
-        hint="its name must end in .csv, .tsv, .parquet, .arrow or .xlsx.",
-    )
+def chosen(
+    table: Table, id_column: str | None, columns: Sequence[str], *, only_ids: bool = False
+) -> list[str]:
+    """The columns to read, ids first."""
+    for name in [*columns, *([id_column] if id_column is not None else [])]:
+        if name not in table.names:
+            raise UsageError(f"{table.path} has no column {name!r}.", did_you_mean(name, table.names))
+    labels = [name for name in columns or table.names if name != id_column]
+    return labels if id_column is None else [id_column, *([] if only_ids else labels)]
 
 
 def is_text(path: str) -> bool:
@@ -400,177 +222,21 @@ def is_text(path: str) -> bool:
 
 
 def is_parquet(path: str) -> bool:
-    """Whether it is there and is a Parquet file or a folder."""
+    """Whether it is there and is a Parquet file or a folder of them."""
     return Path(path).exists() and kind_of(path) == "parquet"
-
-
-def stems(paths: Sequence[str]) -> list[str]:
-    """What files are called: their names without suffixes, or their paths where these repeat; sheets by
-    their own names."""
-    stems = [
-        "stdin" if path == STDIO else excel.split_sheet(path)[1] or Path(path).name.split(".")[0]
-        for path in paths
-    ]
-    return [str(path) if stems.count(stem) > 1 else stem for stem, path in zip(stems, paths, strict=True)]
-
-
-def _named(name: str, paths: Sequence[str]) -> str | None:
-    """The file that a name means: a path, the name of a file, or that without its suffix."""
-    for known in (list(paths), [Path(path).name for path in paths], stems(paths)):
-        if known.count(name) == 1:
-            return paths[known.index(name)]
-    return None
 
 
 def is_named(name: str, paths: Sequence[str]) -> bool:
     """Whether it is the name of one of the files."""
-    return _named(name, paths) is not None
+    return named(name, paths) is not None
 
 
 def file_named(name: str, paths: Sequence[str], option: str) -> str:
     """Which of the files a name means; an error that lists them if it means none."""
-    found = _named(name, paths)
+    found = named(name, paths)
     if found is None:
         raise UsageError(
             f"{option} names {name!r}, which is none of the files: {', '.join(paths)}.",
             hint=f"as in {option} {paths[0]}=..., also for a column that has a = in its name.",
         )
     return found
-
-
-# --- writing ------------------------------------------------------------------------------------------------
-
-
-def check_output(path: str) -> None:
-    """Refuse a path that could not be written, before the work is done rather than after."""
-    if path == STDIO:
-        return
-    require_folder(path)
-    _kind_of_output(path)
-
-
-def require_folder(path: str) -> None:
-    if Path(path).is_dir():
-        raise UsageError(f"{path!r} is a folder.", hint="name a file in it.")
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {str(folder)!r} to write to.", hint=f"mkdir -p {folder}")
-
-
-def write_table(
-    outputs: Outputs,
-    path: str,
-    n_rows: int,
-    batches: Iterable[dict[str, Any]],
-    told: Callable[[str, int, int], None],
-) -> None:
-    """Write a table in batches of columns, CSV, Parquet or Arrow by suffix."""
-    kind = "csv" if path == STDIO else _kind_of_output(path)
-    with _opened(outputs, path) as file:
-        writer = None
-        done = 0
-        try:
-            for columns in batches:
-                batch = pa.record_batch({name: _array(values) for name, values in columns.items()})
-                if kind == "csv":
-                    batch = _harmless(batch)
-                writer = writer or _writer(kind, path, file, batch.schema)
-                writer.write_batch(batch)
-                done += batch.num_rows
-                told(f"writing {path}", done, n_rows)
-        finally:
-            if writer is not None:
-                writer.close()
-
-
-def _array(values: Any) -> pa.Array:
-    return values if isinstance(values, pa.Array) else pa.array(values)
-
-
-def write_text(outputs: Outputs, path: str, text: str) -> None:
-    """A text file; - is standard output."""
-    with _opened(outputs, path) as file:
-        file.write(text.encode(errors="replace"))  # half a surrogate pair has no bytes
-
-
-def _kind_of_output(path: str) -> str:
-    kind = kind_of(path)
-    if kind == "excel":
-        raise UsageError(f"cannot write {path!r}.", hint="write .csv, which Excel opens.")
-    if _suffix(path) != Path(path).suffix.lower() and Path(path).suffix.lower() != ".gz":
-        raise UsageError(f"cannot write {path!r}.", hint="of compressed files, only .gz is written.")
-    return kind
-
-
-def _writer(kind: str, path: str, file: Any, schema: pa.Schema) -> Any:
-    if kind == "parquet":
-        return pa_parquet.ParquetWriter(file, schema)
-    if kind == "arrow":
-        return pa_ipc.new_file(file, schema)
-    return _CsvWriter(path, file, schema)
-
-
-class _CsvWriter:
-    """Writes text without quotes where it needs none, so that shell tools can read it."""
-
-    def __init__(self, path: str, file: Any, schema: pa.Schema) -> None:
-        self._stream = pa.CompressedOutputStream(file, "gzip") if path.endswith(".gz") else file
-        self._delimiter = _DELIMITERS.get(_suffix(path), ",")
-        line = io.StringIO()
-        csv.writer(line, delimiter=self._delimiter, lineterminator="\n").writerow(schema.names)
-        self._stream.write(line.getvalue().encode())
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        special = f'["\\r\\n{self._delimiter}]'
-        quote = any(
-            pc.any(pc.match_substring_regex(values, special)).as_py()
-            for values in batch.columns
-            if pa.types.is_string(values.type)
-        )
-        options = pa_csv.WriteOptions(
-            include_header=False, delimiter=self._delimiter, quoting_style="needed" if quote else "none"
-        )
-        pa_csv.write_csv(batch, self._stream, options)
-
-    def close(self) -> None:
-        if isinstance(self._stream, pa.CompressedOutputStream):
-            self._stream.close()
-
-
-@contextmanager
-def _opened(outputs: Outputs, path: str) -> Iterator[IO[bytes]]:
-    if path != STDIO:
-        with outputs.open(path) as file:
-            yield file
-        return
-    if sys.stdout is None:
-        raise UsageError("standard output is closed.", hint="give -o a file name.")
-    try:
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has enough, as in `| head`. Python would complain again when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Text that a spreadsheet would run as a formula gets an apostrophe in front."""
-    columns = []
-    for values in batch.columns:
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if pa.types.is_large_string(values.type):
-            values = values.cast(pa.string())
-        if pa.types.is_string(values.type):
-            values = _defused(values)
-        elif pa.types.is_floating(values.type):
-            values = pc.round(values, 6)
-        columns.append(values)
-    return pa.record_batch(columns, names=_defused(pa.array(batch.schema.names, pa.string())).to_pylist())
-
-
-def _defused(values: pa.Array) -> pa.Array:
-    dangerous = pc.and_(
-        pc.match_substring_regex(values, _FORMULA), pc.invert(pc.match_substring_regex(values, _NUMBER))
-    )
-    return pc.if_else(dangerous, pc.binary_join_element_wise(pa.scalar("'", values.type), values, ""), values)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import IO, NamedTuple
 
-from consilience._support.errors import InputError, UsageError
+from consilience._support.errors import Hint, InputError, UsageError
 
 DELIMITERS = ",;\t|"
 _HEAD = 1 << 16  # bytes from which delimiter and decimal mark are found
@@ -69,7 +69,8 @@ def check_encoding(name: str) -> str:
         known = None
     if known is None or not known._is_text_encoding:
         raise UsageError(
-            f"there is no encoding {name!r}.", hint="as in --encoding utf-8, utf-16, latin-1 or windows-1252."
+            f"there is no encoding {name!r}.",
+            hint=Hint("as in {encoding=utf-8}; also utf-16, latin-1 or windows-1252."),
         )
     return known.name
 
@@ -91,7 +92,7 @@ def _find_encoding(path: str, opened: Callable[[], IO[bytes]]) -> str:
         if any(byte in block for block in _blocks(file) for byte in _NO_1252):
             raise InputError(
                 f"{path} is text in neither UTF-8, UTF-16 nor Windows-1252.",
-                hint="if it is text, name its encoding, as in --encoding cp437.",
+                hint=Hint("if it is text, name its encoding, as in {encoding=cp437}."),
             )
     return "cp1252"
 

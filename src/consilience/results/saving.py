@@ -98,7 +98,7 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         raise InputTypeError(
             f"cannot save {type(result).__name__}.", hint="save what fuse returned, or a method after fit."
         )
-    with whole_file(path) as file:
+    with whole_file(path, private=True) as file:
         write_result(result, file)
 
 

@@ -1,0 +1,141 @@
+"""Tables out: CSV, Excel, Parquet and Arrow by suffix, all outputs together or none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from consilience._support.errors import UsageError
+from consilience._support.files import Outputs, is_special
+from consilience.io import arrow, parquet
+from consilience.io.csv import CsvWriter
+from consilience.io.excel import ExcelWriter, split_sheet
+from consilience.io.formats import kind_of
+from consilience.io.tables import STDIO, file_key, suffix_of
+
+ROWS_A_PIECE = 1_000_000
+
+
+def spans(n_rows: int) -> Iterator[slice]:
+    """Rows that are written at a time."""
+    for start in range(0, n_rows, ROWS_A_PIECE):
+        yield slice(start, min(start + ROWS_A_PIECE, n_rows))
+
+
+def refuse_overwriting(written: Sequence[str], inputs: Sequence[str]) -> None:
+    """Refuse outputs that are an input or one another, by the files that they are rather than their names."""
+    taken = {file_key(split_sheet(path)[0]) for path in inputs if path != STDIO}
+    for path in written:
+        if path == STDIO or is_special(path):  # those take everything
+            continue
+        if (key := file_key(path)) in taken:
+            raise UsageError(f"{path!r} is named twice and would be overwritten.", hint="give another name.")
+        taken.add(key)
+
+
+def check_output(path: str) -> None:
+    """Refuse a path that could not be written, before the work is done rather than after."""
+    if path == STDIO:
+        return
+    require_folder(path)
+    _kind_of_output(path)
+
+
+def require_folder(path: str) -> None:
+    """Refuse a path where no file can be."""
+    if Path(path).is_dir():
+        raise UsageError(f"{path!r} is a folder.", hint="name a file in it.")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r} to write to.", hint=f"mkdir -p {folder}")
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(
+                f"the name {Path(path).name!r} is too long.", hint="give a shorter name."
+            ) from None
+
+
+def write_table(
+    outputs: Outputs,
+    path: str,
+    n_rows: int,
+    batches: Iterable[dict[str, Any]],
+    told: Callable[[str, int, int], None],
+    *,
+    excel_csv: bool = False,
+    private: bool = False,
+) -> None:
+    """Write a table in batches of columns, CSV, Excel, Parquet or Arrow by suffix.
+
+    With `excel_csv`, a CSV file is one that Excel opens right in a country of decimal commas. With `private`,
+    nobody else may read a new file.
+    """
+    kind = "csv" if path == STDIO else _kind_of_output(path)
+    with opened(outputs, path, private=private) as file:
+        writer: Any = None
+        done = 0
+        try:
+            for columns in batches:
+                batch = pa.record_batch({name: _array(values) for name, values in columns.items()})
+                writer = writer or _writer(kind, path, file, batch.schema, excel_csv)
+                writer.write_batch(batch)
+                done += batch.num_rows
+                told(f"writing {path}", done, n_rows)
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def _array(values: Any) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values)
+
+
+def _writer(kind: str, path: str, file: IO[bytes], schema: pa.Schema, excel_csv: bool) -> Any:
+    if kind == "parquet":
+        return parquet.Writer(file, schema)
+    if kind == "arrow":
+        return arrow.Writer(file, schema)
+    if kind == "excel":
+        return ExcelWriter(path, file, schema)
+    return CsvWriter(path, file, schema, excel=excel_csv)
+
+
+def write_text(outputs: Outputs, path: str, text: str) -> None:
+    """A text file; - is standard output."""
+    with opened(outputs, path) as file:
+        file.write(text.encode(errors="replace"))  # half a surrogate pair has no bytes
+
+
+def _kind_of_output(path: str) -> str:
+    kind = kind_of(path)
+    if split_sheet(path)[1] is not None:
+        raise UsageError(f"cannot write into a sheet, {path!r}.", hint="name a new .xlsx file.")
+    if suffix_of(path) != Path(path).suffix.lower() and (Path(path).suffix.lower() != ".gz" or kind != "csv"):
+        raise UsageError(f"cannot write {path!r}.", hint="of compressed files, only .csv.gz is written.")
+    return kind
+
+
+@contextmanager
+def opened(outputs: Outputs, path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """A file of the outputs, or standard output."""
+    if path != STDIO:
+        with outputs.open(path, private=private) as file:
+            yield file
+        return
+    if sys.stdout is None:
+        raise UsageError("standard output is closed.", hint="name a file.", command="give -o a file name.")
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has enough, as in `| head`. Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
