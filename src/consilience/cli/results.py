@@ -68,7 +68,7 @@ def write_fusion(
             text = json.dumps(summary, allow_nan=False) + "\n"
             writers.append((STDIO, lambda path: files.write_text(outputs, path, text)))
     if save is not None:
-        with outputs.open(save) as file:
+        with outputs.open(save, private=True) as file:
             write_result(fusion, file)
     for path, write in sorted(writers, key=lambda one: one[0] == STDIO):  # what is out cannot be undone: last
         write(path)

@@ -138,7 +138,8 @@ def read_own(path: str, id_column: str, columns: tuple[str, ...], party: str) ->
         )
     if not columns:
         raise PartyError(f"party {party!r} has no column of labels.", hint="a column per base clustering.")
-    return Own(read_labels([path], files.Source(None, columns, blank_rows=False)).partitions(unobserved="keep"), ids)
+    labels = read_labels([path], files.Source(None, columns, blank_rows=False))
+    return Own(labels.partitions(unobserved="keep"), ids)
 
 
 def read_ids(path: str, id_column: str, party: str) -> list[str]:
