@@ -21,6 +21,7 @@ _HOME = {
     "fuse_views": "results",
     "load": "results",
     "save": "results",
+    "scan": "io",
 }
 _SUBPACKAGES = (
     "bench",

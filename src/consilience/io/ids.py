@@ -165,7 +165,7 @@ def folded(ids: pa.Array, ignored: Sequence[str]) -> pa.Array:
 
 
 class NearMatch(NamedTuple):
-    """Ids of two tables, or labels of one column, that would be one if something was ignored."""
+    """Ids of two tables that would be one if something was ignored."""
 
     n: int
     ignored: tuple[str, ...]
@@ -191,21 +191,6 @@ def near_matches(a: pa.Array | pa.ChunkedArray, b: pa.Array | pa.ChunkedArray) -
     a, b = _plain_text(a), _plain_text(b)
     a, b = _not_in(a, b), _not_in(b, a)
     return _near(a, b)
-
-
-def near_labels(values: Sequence[Any]) -> NearMatch | None:
-    """The same for the labels of one column: how many would be one with another label."""
-    texts = pa.array([value for value in values if isinstance(value, str)], pa.string())
-    best: NearMatch | None = None
-    for ignored in _combinations():
-        keys = folded(texts, ignored).dictionary_encode()
-        places = keys.indices.to_numpy()
-        n = len(texts) - len(keys.dictionary)
-        if n > (best.n if best else 0):
-            first = int(np.argmax(np.bincount(places) > 1))
-            pair = np.flatnonzero(places == first)[:2]
-            best = NearMatch(n, ignored, (texts[int(pair[0])].as_py(), texts[int(pair[1])].as_py()))
-    return best
 
 
 def _combinations() -> Iterator[tuple[str, ...]]:

@@ -51,10 +51,21 @@ class Piece(NamedTuple):
 class Source(Protocol):
     """A table of labels that can be gone through again."""
 
-    name: str  # of the file without its suffix, of the sheet, or the key of a dict
-    columns: tuple[str, ...]  # of labels: the column of ids is not among them
-    id_name: str | None
-    text: bool  # whether its labels are text that may say numbers, as in CSV and Excel
+    @property
+    def name(self) -> str:
+        """Of the file without its suffix, of the sheet, or the key of a dict."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of labels: the column of ids is not among them."""
+
+    @property
+    def id_name(self) -> str | None:
+        """The column of ids."""
+
+    @property
+    def text(self) -> bool:
+        """Whether its labels are text that may say numbers, as in CSV and Excel."""
 
     def pieces(self) -> Iterator[Piece]:
         """All rows in their order."""
