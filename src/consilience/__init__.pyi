@@ -49,6 +49,7 @@ from consilience.evidence.partitions import Partitions as Partitions
 from consilience.evidence.views import Views as Views
 from consilience.evidence.views import check_views as check_views
 from consilience.features.acmk import ACMK as ACMK
+from consilience.io.scanning import scan as scan
 from consilience.multiview.apmc import APMC as APMC
 from consilience.multiview.daimc import DAIMC as DAIMC
 from consilience.multiview.eeimvc import EEIMVC as EEIMVC
