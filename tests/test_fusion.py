@@ -31,9 +31,9 @@ from consilience.evidence.views import check_views
 from consilience.inference import counts as count_tables
 from consilience.inference import posterior
 from consilience.metrics import ensemble_agreement
+from consilience.multiview.neighbours import ViewNeighbours
 from consilience.results import Candidate
 from consilience.results import labels as module
-from consilience.results._neighbours import ViewNeighbours
 from tests.planted import planted
 
 
@@ -434,9 +434,10 @@ class TestFuseViews:
         truth, views, observed = kinds()
         fusion = fuse_views(views, 3, mask=observed, n_partitions=8, random_state=0)
         assert adjusted_rand_score(truth, fusion.labels) > 0.9
-        assert fusion.partitions.names[:2] == ("size 1", "size 2")
-        assert_array_equal(fusion.partitions.observed[:, 0], observed[:, 0])
-        assert_array_equal(fusion.partitions.observed[:, -1], observed[:, 2])
+        merged = fuse_views(views, 3, mask=observed, n_partitions=8, method="labels", random_state=0)
+        assert merged.partitions.names[:2] == ("size 1", "size 2")
+        assert_array_equal(merged.partitions.observed[:, 0], observed[:, 0])
+        assert_array_equal(merged.partitions.observed[:, -1], observed[:, 2])
 
     def test_same_seed_same_answer(self):
         _, views, observed = kinds()
@@ -585,7 +586,7 @@ class TestFuseViews:
         assert_array_equal(fusion.labels, again.labels)
         assert (np.diff(np.bincount(fusion.labels)) <= 0).all()  # the largest first, as everywhere
         assert adjusted_rand_score(truth, fusion.labels) > 0.9
-        assert fusion.partitions.n_partitions == 4 * len(views)  # to judge it by
+        assert fusion.partitions.n_partitions == 0  # no base clusterings are made up
 
     def test_answers_in_the_kind_of_frame_that_was_given(self):
         _, views, _ = kinds(seed=1)
@@ -601,7 +602,9 @@ class TestFuseViews:
     def test_progress_counts_views_then_methods(self):
         _, views, _ = kinds(seed=1)
         told = []
-        fuse_views(views, 3, n_partitions=3, random_state=0, progress=lambda *step: told.append(step))
+        fuse_views(
+            views, 3, n_partitions=3, method="labels", random_state=0, progress=lambda *s: told.append(s)
+        )
         assert [step[1:] for step in told[: len(views)]] == [(v + 1, len(views)) for v in range(len(views))]
         assert all(done <= total for _, done, total in told)
         assert told[-1][0].startswith("merged by ")
@@ -646,9 +649,9 @@ class TestFuseViews:
         for i in range(len(truth)):
             votes = np.zeros(3)
             for v, view in enumerate(neighbours.by_view):
-                for scaled in view.by_scaling if observed[i, v] else ():
-                    row = scaled.neighbours.graph[np.flatnonzero(view.rows == i)].toarray().ravel()
-                    votes += np.bincount(truth[view.rows], row, 3) / row.sum() / len(view.by_scaling)
+                for look in view.by_look if observed[i, v] else ():
+                    row = look.graph[np.flatnonzero(view.rows == i)].toarray().ravel()
+                    votes += np.bincount(truth[view.rows], row, 3) / row.sum() / len(view.by_look)
             expected.append(votes.argmax())
         assert_array_equal(neighbours.vote(truth), expected)
 
@@ -689,11 +692,16 @@ class TestFuseViews:
         rng = np.random.default_rng(0)
         wide, narrow, text = rng.normal(5, 2, (30, 12)), rng.normal(size=(30, 4)), sp.csr_array(np.eye(30))
         found = ViewNeighbours().fit(check_views([wide, narrow, text])).by_view
-        assert [len(view.by_scaling) for view in found] == [2, 1, 1]
-        standard, directions = (scaled.scaling.transform(wide) for scaled in found[0].by_scaling)
+        assert [len(view.by_look) for view in found] == [2, 1, 1]
+        standard, directions = found[0].reading.apply(wide)
         assert_allclose(standard, (wide - wide.mean(axis=0)) / wide.std(axis=0))
         assert_allclose(directions, wide / np.linalg.norm(wide, axis=1, keepdims=True))
-        assert fuse_views([wide, narrow], 2, n_partitions=3, random_state=0).partitions.n_partitions == 6
+        assert (
+            fuse_views(
+                [wide, narrow], 2, n_partitions=3, method="labels", random_state=0
+            ).partitions.n_partitions
+            == 6
+        )
         assert (
             fuse_views([wide], 2, n_partitions=1, method="DAL", random_state=0).partitions.n_partitions == 1
         )

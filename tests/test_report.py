@@ -776,13 +776,14 @@ def labelled(n=240, seed=3, **settings):
 class TestExplained:
     """What stands behind a line is what `Fusion.explain` says of each of its instances."""
 
-    @pytest.mark.parametrize("of_views", [False, True])
-    def test_is_what_explain_says(self, of_views):
-        if of_views:
+    @pytest.mark.parametrize("method", [None, "auto", "labels"])
+    def test_is_what_explain_says(self, method):
+        of_views = method == "labels"  # several base clusterings speak for each view
+        if method is not None:
             rng = np.random.default_rng(0)
             kind = np.repeat([0, 1, 2], 20)
             views = {name: rng.normal(2 * rng.normal(size=(3, 4))[kind]) for name in ("one", "two")}
-            fusion = fuse_views(views, 3, n_partitions=4, random_state=0)
+            fusion = fuse_views(views, 3, n_partitions=4, method=method, random_state=0)
         else:
             fusion, _ = labelled()
             labels = np.where(np.arange(len(fusion.labels)) % 29 == 0, -1, fusion.labels)

@@ -31,7 +31,7 @@ from consilience.multiview.apmc import (
     with_scales,
 )
 from consilience.multiview.scaling import (
-    TEXT,
+    FILLED,
     Scaling,
     by_deviation,
     by_rarity,
@@ -85,7 +85,7 @@ def learn_scalings(blocks: ViewBlocks, seen: Seen, normalize: str | None) -> lis
     kinds = [normalize or "none"] * len(n)
     if normalize == "auto":
         entries = n * [len(filled) for filled in seen.filled]
-        text = (np.array([filled.sum() for filled in seen.filled]) < TEXT * entries) & (seen.lowest >= 0)
+        text = (np.array([filled.sum() for filled in seen.filled]) < FILLED * entries) & (seen.lowest >= 0)
         kinds = np.where(text, "tfidf", "standard").tolist()
     centers = [total / max(count, 1) for total, count in zip(seen.sums, n, strict=True)]
     spread = blocks.reduce("scaling", spread_of, add, centers) if "standard" in kinds else centers

@@ -20,7 +20,7 @@ from consilience.diagnostics.links import (
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import Finding, JointRows, Tabulated, joint_rows
 from consilience.inference.neighbours import ClusterConsensus, support
-from consilience.inference.posterior import gather_evidence, judge
+from consilience.inference.posterior import Evidence, gather_evidence, judge
 
 # Rules of thumb, not tests: from where on a sentence is worth the reader's time.
 _MASK_ASSOCIATION = 0.3
@@ -54,7 +54,7 @@ class Diagnostics(Tabulated):
     links: Identifiability
     missing: MissingNotAtRandom
     warnings: list[Finding]
-    of_views: bool = False  # confidence comes from views, not from base labels
+    reading_of_views: str = ""  # how to read a confidence that comes from views, not from base labels
 
     def __repr__(self) -> str:
         return (
@@ -74,16 +74,13 @@ class Diagnostics(Tabulated):
         They are then all good, or they repeat each other, which labels cannot tell apart: confidence ranks
         instances and is not the chance of being right.
         """
-        return not self.of_views and self.bases.effective_number < _FEW_OPINIONS
+        return not self.reading_of_views and self.bases.effective_number < _FEW_OPINIONS
 
     @property
     def reading(self) -> str:
         """One sentence that says how to read the confidence of this table."""
-        if self.of_views:
-            return (
-                "Confidence was fitted to data sets of known classes: on a new one it ranks instances well, "
-                "and as a chance it is rough."
-            )
+        if self.reading_of_views:
+            return self.reading_of_views
         speaking = int((~self.bases.silent).sum())
         if speaking < 2:
             return (
@@ -116,7 +113,9 @@ class Diagnostics(Tabulated):
         return {**super().as_dict(), **described, **read}
 
 
-def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnostics:
+def diagnose(
+    partitions: Partitions, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
+) -> Diagnostics:
     """How far a consensus can be trusted, for every instance, cluster and base clustering.
 
     Parameters
@@ -125,6 +124,8 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned.
+    evidence : Evidence, optional
+        What `gather_evidence` found for the same labels, where it is at hand.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def diagnose(partitions: Partitions, labels: ArrayLike | JointRows) -> Diagnosti
     Diagnostics(20 instances in 2 clusters, mean confidence 1.00, 0 warnings)
     """
     rows = joint_rows(partitions, labels)
-    evidence = gather_evidence(partitions, rows)
+    evidence = gather_evidence(partitions, rows) if evidence is None else evidence
     found = support(partitions, rows)
     judged = judge(partitions, rows, evidence=evidence)
     clusters, bases = found.clusters, base_table(partitions, rows)
@@ -227,18 +228,15 @@ def _link_warnings(links: Identifiability, n_clusters: int) -> list[Finding]:
     return out
 
 
-def missing_warnings(missing: MissingNotAtRandom) -> list[Finding]:
+def missing_warnings(missing: MissingNotAtRandom, source: str = "base clustering") -> list[Finding]:
     strong = (missing.association > _MASK_ASSOCIATION) & (missing.p_value < _SIGNIFICANT)
     out = []
     if missing.follows_mask and missing.pattern_agreement > _MASK_AGREEMENT:
         out.append(
             Finding(
-                f"the clusters agree more with which labels are missing ({missing.pattern_agreement:.2f}) "
-                f"than with any base clustering ({missing.best_agreement:.2f}).",
-                hint=(
-                    "a method that does not count missing as different, or base clusterings with more "
-                    "overlap."
-                ),
+                f"the clusters agree more with what is missing ({missing.pattern_agreement:.2f}) than "
+                f"with any {source} ({missing.best_agreement:.2f}).",
+                hint=f"a method that does not count missing as different, or {source}s with more overlap.",
             )
         )
     elif strong.any():
@@ -247,7 +245,7 @@ def missing_warnings(missing: MissingNotAtRandom) -> list[Finding]:
             Finding(
                 f"what is missing in {listed(names)} depends on the cluster (association up to "
                 f"{missing.association.max():.2f}): clusters may follow the gaps.",
-                hint="compare with a fit without these base clusterings.",
+                hint=f"compare with a fit without these {source}s.",
             )
         )
     return out
@@ -300,13 +298,15 @@ def _cluster_warnings(clusters: ClusterConsensus) -> list[Finding]:
     ]
 
 
-def instance_warnings(sure: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> list[Finding]:
+def instance_warnings(
+    sure: np.ndarray, labels: np.ndarray, counts: np.ndarray, sources: str = "base clusterings"
+) -> list[Finding]:
     unsure = float(np.average(sure < _UNSURE, weights=counts * (labels >= 0)))
     if unsure <= _UNSURE_SHARE:
         return []
     return [
         Finding(
             f"{unsure:.0%} of the instances have a confidence below {_UNSURE}.",
-            hint="report clusters for the others only, or add base clusterings that saw these instances.",
+            hint=f"report clusters for the others only, or add {sources} that saw these instances.",
         )
     ]

@@ -456,7 +456,8 @@ class Partitions:
     @property
     def missing_share(self) -> float:
         """The share of the labels that are missing."""
-        return float(1.0 - self.n_seen.sum() / (self.n_instances * self.n_partitions))
+        asked = self.n_instances * self.n_partitions
+        return float(1.0 - self.n_seen.sum() / asked) if asked else 0.0  # instances of views have no labels
 
     @property
     def distinct(self) -> Partitions:

@@ -19,6 +19,7 @@ from consilience._support.warnings import warn
 from consilience.core.grouping import largest_first
 from consilience.core.parameters import Count, Seed, parameters
 from consilience.evidence.views import Views, check_views, one_table
+from consilience.multiview.neighbours import NeighbourDiagnostics, ViewDiagnostics, ViewNeighbours
 from consilience.multiview.rows import canonical_order, cluster_rows
 from consilience.registry import About
 
@@ -123,6 +124,19 @@ class ViewMethod(Clusterer):
                 self.n_iter_ = result.n_iter
             self._learn(result, views, order)
         return self
+
+    def diagnose_views(self, views: Views) -> ViewDiagnostics:
+        """What can be said of the views that were fitted and of the answer; of a result of these views.
+
+        By the neighbours of every instance in each view, unless the method knows better.
+
+        Parameters
+        ----------
+        views : Views
+            What was fitted.
+        """
+        check_is_fitted(self)
+        return NeighbourDiagnostics(self, ViewNeighbours().fit(views))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -23,17 +23,20 @@ from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
 from consilience.metrics import matched_accuracy_score
 from consilience.multiview.base import ViewMethod
+from consilience.multiview.neighbours import (
+    SILENT,
+    InView,
+    ViewDiagnostics,
+    mean_support,
+    support_of_clusters,
+)
+from consilience.multiview.reading import Reading, ViewReading, read, says_something, stored
 from consilience.multiview.rows import canonical_order, cluster_rows, quick_clusters, unit_rows
-from consilience.multiview.scaling import by_deviation, by_rarity, unit_norm_rows
+from consilience.multiview.scaling import Kind, recognise
 from consilience.registry import About
 
 Matrix = Any  # a 2-D float array or a CSR array
-Kind = Literal["counts", "measurements", "links"]
 
-# A view without negative entries of which less than this share is not zero is read as counts.
-_FILLED = 0.25
-# Measurements of so many columns are also looked at by the directions of their rows.
-_WIDE = 10
 # Sizes of neighbourhoods, averaged: which one suits a view is not known. Where there are many rows, one.
 _SIZES, _MANY_ROWS, _SIZES_OF_MANY = (5, 10, 20, 40), 20_000, (20,)
 # Weight of a row's links to all others, in mean degrees: it keeps small groups out of leading eigenvectors.
@@ -51,75 +54,11 @@ _LEAST_SHARED = 10  # rows from which a relation is read
 _LEAST_WEIGHT = 0.1
 # Splits, starts of k-means, most rows and most columns of the test whether clusters of a view come again.
 _SPLITS, _SPLIT_STARTS, _SPLIT_ROWS, _SPLIT_COLUMNS = 3, 3, 4000, 512
-# A view whose neighbours share a cluster hardly more often than chance, which the user is told too.
-SILENT = 0.05
-# The same of one that supports the clusters less than this much of what the best view does.
+# The user is told of a view that supports the clusters less than this much of what the best view does.
 UNEQUAL = 0.5
 
 
-# --- 1. reading a view --------------------------------------------------------------------------------------
-
-
-class Reading(NamedTuple):
-    """How the features of a view become rows between which distances mean something."""
-
-    kind: Kind
-    looks: tuple[str, ...]
-    center: np.ndarray | None = None  # of measurements
-    factor: np.ndarray | None = None
-
-    def apply(self, x: Matrix) -> list[Matrix]:
-        """The rows in every look."""
-        if self.kind != "measurements":
-            return [unit_norm_rows((x.log1p() @ sp.diags_array(self.factor)).tocsr())]
-        scaled = (x - self.center) * self.factor
-        return [scaled, unit_norm_rows(x)] if len(self.looks) == 2 else [scaled]
-
-
-def recognise(x: Matrix, n_present: int) -> Kind:
-    """What a table with zeros in absent rows holds, by its values and not by how they are stored.
-
-    A square table of counts without a diagonal is taken for links between the instances.
-    """
-    filled = x.count_nonzero() if sp.issparse(x) else np.count_nonzero(x)
-    if x.min() < 0 or filled >= _FILLED * n_present * x.shape[1]:
-        return "measurements"
-    return "links" if x.shape[0] == x.shape[1] and not np.any(x.diagonal()) else "counts"
-
-
-def stored(x: Matrix, kind: Kind) -> Matrix:
-    """Counts as a sparse array and measurements as a dense one, however they came: sums round alike."""
-    if kind == "measurements":
-        return x.toarray() if sp.issparse(x) else x
-    x = sp.csr_array(x)
-    if x.nnz > x.count_nonzero():
-        x = x.copy()
-        x.eliminate_zeros()
-    x.sort_indices()
-    return x
-
-
-def says_something(x: Matrix) -> np.ndarray:
-    """Whether rows have an entry: those of counts that have none are absent, whoever stored them."""
-    return np.diff(x.indptr) > 0 if sp.issparse(x) else np.ones(len(x), dtype=bool)
-
-
-def read(x: Matrix, kind: Kind) -> Reading:
-    r"""Learn how rows are scaled.
-
-    Counts: :math:`\log(1 + x_{ij}) (\log \frac{1 + n}{1 + df_j} + 1)`, rows of length one. Measurements:
-    columns of mean zero and variance one; wide tables also as they are, with rows of length one.
-    """
-    if kind != "measurements":
-        scaling = by_rarity(x.shape[0], np.bincount(x.indices, minlength=x.shape[1]))
-        return Reading(kind, ("log counts by rarity, unit rows",), factor=scaling.factor)
-    center = x.mean(axis=0)
-    scaling = by_deviation(center, np.square(x - center).mean(axis=0))
-    looks = ("standardised columns", "unit rows")[: 2 if x.shape[1] >= _WIDE else 1]
-    return Reading(kind, looks, center, scaling.factor)
-
-
-# --- 2. the graph of a view ---------------------------------------------------------------------------------
+# --- 1., 2. a view is read (see `reading`), and its neighbours make a graph ---------------------------------
 
 
 class Look(NamedTuple):
@@ -527,26 +466,6 @@ def votes_of_neighbours(
     return votes / np.where(total > 0, total, 1.0)[:, None]
 
 
-def support_of_clusters(view: View, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    r"""How strongly a view supports each cluster: 0 as by chance, 1 where neighbours are all in the same one.
-
-    .. math:: \frac{m_c - \pi_c}{1 - \pi_c}
-
-    Symbols: m_c -> mean share of a member's neighbour weight that is in its own cluster c; pi_c -> share of
-    the cluster among the rows of the view. NaN for a cluster of which it has fewer than two rows, or all.
-    """
-    z = labels[view.rows]
-    placed = z >= 0
-    shares = view.graph @ np.eye(n_clusters + 1)[z][:, :n_clusters]
-    own = np.zeros(len(z))
-    own[placed] = shares[placed, z[placed]] / np.asarray(view.graph.sum(axis=1)).ravel()[placed]
-    sizes = np.bincount(z[placed], minlength=n_clusters)
-    inside = np.bincount(z[placed], own[placed], n_clusters) / np.maximum(sizes, 1)
-    share = sizes / max(int(placed.sum()), 1)
-    known = (sizes > 1) & (share < 1)
-    return np.where(known, (inside - share) / np.where(known, 1.0 - share, 1.0), np.nan)
-
-
 def borders(result: PSEResult, labels: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far instances are from the border of their cluster, .5 to 1, and the cluster behind it.
 
@@ -627,15 +546,6 @@ def in_given_order(result: PSEResult, instances: np.ndarray, views: np.ndarray) 
 
 class DoubtfulWarning(UserWarning):
     """Something makes the answer doubtful: a view or instances that say nothing."""
-
-
-class ViewReading(NamedTuple):
-    """How a view was read, and which of its rows were used."""
-
-    kind: Kind
-    looks: tuple[str, ...]
-    n_rows: int  # that were used
-    n_empty: int  # without any entry: absent
 
 
 @parameters
@@ -817,9 +727,7 @@ class PSE(ViewMethod):
                 for view in result.views
             ]
         )
-        known = ~np.isnan(self.view_support_)
-        total = np.where(known, self.view_support_, 0.0).sum(axis=1)
-        self.view_agreement_ = np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+        self.view_agreement_ = mean_support(self.view_support_)
         self.findings_ = [
             *_uninformed(self.informed_),
             *_unused(self.view_readings_),
@@ -844,6 +752,29 @@ class PSE(ViewMethod):
         """Margin and next cluster of every instance; found when first asked for."""
         with threadpool_limits(limits=1):
             return borders(self._result, self.labels_, self._centers[: self.n_clusters_])
+
+    @property
+    def confidence_reading_(self) -> str:
+        """One sentence that says how to read the confidence."""
+        return (
+            "Confidence was fitted to data sets of known classes: on a new one it ranks instances well, and "
+            "as a chance it is rough."
+        )
+
+    def diagnose_views(self, views: Views) -> ViewDiagnostics:
+        """What can be said of the views and the answer: the method knows it.
+
+        Parameters
+        ----------
+        views : Views
+            What was fitted.
+        """
+        return self
+
+    def in_view(self, v: int) -> InView | None:
+        """The instances that a view was used for and the weights of their neighbours; None if it was not."""
+        view = self._result.views[v]
+        return None if view is None else InView(view.rows, view.graph)
 
     def embedded_view(self, v: int) -> tuple[np.ndarray, np.ndarray]:
         """The instances that a view was used for and their places in it; one place where it says nothing."""

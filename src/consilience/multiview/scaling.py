@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +13,22 @@ from consilience.evidence.views import Views
 
 Matrix = Any  # a 2-D float array or a CSR array
 
-# A view without negative entries in which less than this share of the entries is not zero is taken for text.
-TEXT = 0.1
+Kind = Literal["counts", "measurements", "links"]
+
+# A view without negative entries of which less than this share is not zero is read as counts.
+FILLED = 0.25
+
+
+def recognise(x: Matrix, n_present: int) -> Kind:
+    """What a table with zeros in absent rows holds, by its values and not by how they are stored.
+
+    The one place where this is decided: for PSE, for neighbours in views and for ``normalize="auto"``. A
+    square table of counts without a diagonal is taken for links between the instances.
+    """
+    filled = x.count_nonzero() if sp.issparse(x) else np.count_nonzero(x)
+    if x.min() < 0 or filled >= FILLED * n_present * x.shape[1]:
+        return "measurements"
+    return "links" if x.shape[0] == x.shape[1] and not np.any(x.diagonal()) else "counts"
 
 
 class Scaling(NamedTuple):
@@ -71,14 +85,12 @@ def normalized_views(views: Views, normalize: str | None) -> list[Matrix]:
 def learn_scaling(x: Matrix, present: np.ndarray, normalize: str | None) -> Scaling:
     """The scaling of a view, from its present rows.
 
-    "auto" takes views of counts and other sparse views without negative entries for text ("tfidf"), all
-    others as measurements ("standard"), by what they hold and not by how they are stored.
+    "auto" scales counts and links as text ("tfidf") and measurements by column ("standard"); see `recognise`.
     """
     kind = normalize or "none"
     n = int(present.sum())
     if kind == "auto":
-        filled = (x.nnz if sp.issparse(x) else np.count_nonzero(x[present])) / (n * x.shape[1])
-        kind = "tfidf" if filled < TEXT and x.min() >= 0 else "standard"
+        kind = "standard" if recognise(x, n) == "measurements" else "tfidf"
     if kind == "tfidf":
         counts = np.asarray((x != 0).sum(axis=0)).ravel() if sp.issparse(x) else (x != 0).sum(axis=0)
         return by_rarity(n, counts)

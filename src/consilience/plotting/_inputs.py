@@ -15,8 +15,8 @@ from consilience.inference.counts import label_counts
 from consilience.results import Fusion
 
 
-def require_fusion(result: Any, function: str) -> None:
-    """An error unless it is a Fusion."""
+def require_fusion(result: Any, function: str, *, labels: bool = False) -> None:
+    """An error unless it is a Fusion; with `labels`, one of base clusterings."""
     if not isinstance(result, Fusion):
         raise InputTypeError(
             f"{function} needs a Fusion, got {type(result).__name__}.",
@@ -25,15 +25,24 @@ def require_fusion(result: Any, function: str) -> None:
                 "estimator of yours."
             ),
         )
+    if labels and not result.partitions.n_partitions:
+        raise InputTypeError(
+            f"{function} shows base clusterings, and there are none: {result.method} clustered the views "
+            "themselves.",
+            hint='draw plot_views or plot_confidence, or use fuse_views(..., method="labels").',
+        )
 
 
-def partitions_of(result: Fusion | Partitions) -> Partitions:
+def partitions_of(result: Fusion | Partitions, function: str) -> Partitions:
     """The base clusterings of what was given."""
     if not isinstance(result, (Fusion, Partitions)):
         raise InputTypeError(
             f"a Fusion or Partitions is needed, got {type(result).__name__}.", hint="Partitions.of(labels)."
         )
-    return result.partitions if isinstance(result, Fusion) else result
+    if isinstance(result, Partitions):
+        return result
+    require_fusion(result, function, labels=True)
+    return result.partitions
 
 
 def chosen_bases(partitions: Partitions, bases: bool | str | Sequence[str], function: str) -> list[int]:

@@ -54,7 +54,7 @@ def plot_bases(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
     >>> [float(bar.get_width()) for bar in ax.child_axes[0].patches]
     [1.0, 1.0]
     """
-    require_fusion(fusion, "plot_bases")
+    require_fusion(fusion, "plot_bases", labels=True)
     bases = fusion.diagnostics.bases
     m = len(bases.names)
     ax = axis_or_new(ax, (6.4, height_of(m)))
@@ -101,7 +101,7 @@ def plot_base_agreement(result: Fusion | Partitions, *, ax: Axes | None = None) 
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['2', '0', '1']
     """
-    names, table = pairwise_agreement(partitions_of(result))
+    names, table = pairwise_agreement(partitions_of(result, "plot_base_agreement"))
     m = len(names)
     side = float(np.clip(0.36 * m + 2.0, 4.0, 9.0))
     ax = axis_or_new(ax, (1.15 * side + 0.6, side))
@@ -163,7 +163,7 @@ def plot_views(fusion: Fusion, *, ax: Axes | None = None) -> Axes:
     ['size', 'colour']
     """
     require_fusion(fusion, "plot_views")
-    if not fusion.by_views:
+    if fusion.view_diagnostics is None:
         raise InputTypeError(
             f"{fusion.method} does not say how views support clusters.",
             hint="use the default method of fuse_views.",
@@ -215,7 +215,7 @@ def plot_missing(result: Fusion | Partitions, *, max_patterns: int = 20, ax: Axe
     >>> [int(bar.get_height()) for bar in ax.child_axes[0].patches]
     [3, 1]
     """
-    partitions = partitions_of(result)
+    partitions = result.opinions if isinstance(result, Fusion) else partitions_of(result, "plot_missing")
     found = missing_patterns(partitions, max_patterns=max_patterns)
     n_patterns, m = found.seen.shape
     ax = axis_or_new(ax, (6.4, height_of(m) + 1.6))

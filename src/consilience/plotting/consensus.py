@@ -64,7 +64,7 @@ def plot_consensus(
     >>> ax.get_xlabel()
     '20 instances, sorted by cluster'
     """
-    require_fusion(fusion, "plot_consensus")
+    require_fusion(fusion, "plot_consensus", labels=True)
     ax = axis_or_new(ax, (6.4, 4.8))
     order = fusion.diagnostics.item_consensus
     found = consensus_map(fusion.partitions, fusion.labels, order=order, max_cells=max_cells)
@@ -114,7 +114,7 @@ def plot_membership(fusion: Fusion, *, max_cells: int = 200, ax: Axes | None = N
     >>> ax.images[0].get_array().shape
     (20, 2)
     """
-    require_fusion(fusion, "plot_membership")
+    require_fusion(fusion, "plot_membership", labels=True)
     ax = axis_or_new(ax, (5.6, 4.8))
     order = fusion.diagnostics.item_consensus
     found = membership(fusion.partitions, fusion.labels, order=order, max_cells=max_cells)
@@ -159,7 +159,7 @@ def plot_dendrogram(fusion: Fusion, *, max_leaves: int = 60, ax: Axes | None = N
     >>> ax.get_ylabel()
     'mean co-association'
     """
-    require_fusion(fusion, "plot_dendrogram")
+    require_fusion(fusion, "plot_dendrogram", labels=True)
     ax = axis_or_new(ax, (7.2, 4.2))
     order = fusion.diagnostics.item_consensus
     found = consensus_map(fusion.partitions, fusion.labels, order=order, max_cells=max_leaves)

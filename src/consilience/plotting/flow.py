@@ -119,6 +119,7 @@ def _orders(flows: list[np.ndarray], columns: list[_Column]) -> list[np.ndarray]
 
 
 def _of_bases(fusion: Fusion, bases: str | Sequence[str] | None) -> list[_Column]:
+    require_fusion(fusion, "plot_flow", labels=True)
     partitions = fusion.partitions
     palette = cluster_colors(fusion.n_numbers)
     best = partitions.names[int(np.nanargmax(fusion.agreement))]

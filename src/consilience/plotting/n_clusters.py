@@ -68,7 +68,7 @@ def plot_cdf(result: Any, *, ax: Axes | None = None) -> Axes:
     """
     ax = axis_or_new(ax, (5.6, 3.8))
     if isinstance(result, Fusion | Partitions):
-        found = consensus_distribution(partitions_of(result))
+        found = consensus_distribution(partitions_of(result, "plot_cdf"))
         ax.step(_GRID, found.cdf, where="post", color=INK)
         ax.set_title(f"{found.pac:.0%} of the pairs are undecided", size="medium")
     else:
@@ -233,7 +233,7 @@ def _curves(result: Any, function: str) -> _Curves:
                 "compares fusions of one table."
             ),
         )
-    found = [consensus_distribution(fusion.partitions) for fusion in fusions]
+    found = [consensus_distribution(partitions_of(fusion, function)) for fusion in fusions]
     cdf, area, pac = (np.array([getattr(one, name) for one in found]) for name in ("cdf", "area", "pac"))
     return _Curves(k, cdf, area, pac, None)
 

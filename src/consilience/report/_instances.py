@@ -52,7 +52,7 @@ def list_instances(fusion: Fusion, rows: JointRows, listed: int) -> tuple[dict[s
     chosen = _choose(fusion, rows, listed)
     place = chosen.first
     row = rows.inverse[place]
-    votes = _votes(rows, row, fusion.partitions.offsets)
+    votes = _votes(rows, row, fusion.opinions.offsets)
     names = None if fusion.cluster_names is None else fusion.names
     why = [
         _why(own, alternative, margin, row_votes, names)
@@ -83,7 +83,7 @@ def list_instances(fusion: Fusion, rows: JointRows, listed: int) -> tuple[dict[s
 
 def _explain(fusion: Fusion, rows: JointRows, row: np.ndarray) -> dict[str, Any]:
     """What is behind the lines, the least sure first: who said what, who is alike, what would turn them."""
-    table = fusion.partitions
+    table = fusion.opinions
     row = row[: max(_MOST_LABELS // table.n_partitions, 1)]
     codes = rows.codes[row]
     seen = codes >= 0
@@ -104,7 +104,7 @@ def _explain(fusion: Fusion, rows: JointRows, row: np.ndarray) -> dict[str, Any]
 def _answers(fusion: Fusion, rows: JointRows, used: np.ndarray) -> dict[str, Any]:
     """Base clusters that members of the list are in: of which source, its name for it, and the clusters that
     its members are in, as pairs of a cluster and thousandths."""
-    table = fusion.partitions
+    table = fusion.opinions
     counts = label_counts(rows, table.offsets)[used]
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     base = np.searchsorted(table.offsets, used, side="right") - 1
@@ -136,7 +136,7 @@ def _nearest(fusion: Fusion, rows: JointRows, codes: np.ndarray) -> list[list[li
 
 def _turns(fusion: Fusion, codes: np.ndarray, by_labels: np.ndarray) -> list[list[list[Any]] | None]:
     """What would turn them: the number of the source, what it would say (None: nothing), and the cluster."""
-    table = fusion.partitions
+    table = fusion.opinions
     sources = table.names if table.views is None else tuple(dict.fromkeys(table.views))
     number = {name: j for j, name in enumerate(sources)}
     return [
@@ -164,7 +164,7 @@ def _choose(fusion: Fusion, rows: JointRows, listed: int) -> _Lines:
         sampled[line[_some_of_each(fusion.labels, confidence, n_sampled)]] = True
         sampled &= ~chosen
     order = order[(chosen | sampled)[order]]
-    count = np.bincount(line, fusion.partitions.counts, n_lines).astype(np.int64)
+    count = np.bincount(line, fusion.opinions.counts, n_lines).astype(np.int64)
     members = _members(line, order, n_lines, _IDS_A_LINE * listed)
     return _Lines(first[order], members, count[order], sampled[order])
 

@@ -99,13 +99,13 @@ def summarize(
     compared = [row for row in results.rows if not row.error] if isinstance(results, Comparison) else []
     tables: list[Partitions] = []
     for fusion in fusions.values():
-        if not any(_same(fusion.partitions, table) for table in tables):
-            tables.append(fusion.partitions)
+        if not any(_same(fusion.opinions, table) for table in tables):
+            tables.append(fusion.opinions)
     each = min(listed, max(_MANY_RESULTS * listed // len(fusions), _LEAST_LISTED))
     plain_tables = [_table(table) for table in tables]
     plain_results = []
     for name, fusion in fusions.items():
-        number = next(t for t, table in enumerate(tables) if _same(fusion.partitions, table))
+        number = next(t for t, table in enumerate(tables) if _same(fusion.opinions, table))
         cells = _CELLS if len(fusions) <= _MANY_RESULTS else _CELLS_OF_MANY
         plain_results.append(_result(name, fusion, number, plain_tables[number], each, cells))
     main = next(iter(fusions.values()))
@@ -300,7 +300,7 @@ def _agreement(partitions: Partitions, groups: list[str] | None) -> dict[str, An
 def _result(
     name: str, fusion: Fusion, number: int, table: dict[str, Any], listed: int, cells: int
 ) -> dict[str, Any]:
-    partitions, found = fusion.partitions, fusion.diagnostics
+    partitions, found = fusion.opinions, fusion.diagnostics
     rows, head = fusion.rows, fusion.headline
     instances, explained = list_instances(fusion, rows, listed)
     return {
@@ -317,7 +317,7 @@ def _result(
         "reading": found.reading,
         "effective_number": found.bases.effective_number,
         "dependence": found.dependence,
-        "agreement": float(found.bases.agreement.mean()),
+        "agreement": float(np.nanmean(found.bases.agreement)),
         "views": _views(fusion),
         "clusters": _clusters(fusion),
         "histogram": _histogram(fusion),
@@ -358,11 +358,11 @@ def _result(
 
 def _views(fusion: Fusion) -> dict[str, Any] | None:
     """What was read and used of each view, and how strongly it supports each cluster."""
-    if not fusion.by_views:
+    used, told = fusion.views, fusion.view_diagnostics
+    if told is None:
         return None
-    used, model = fusion.views, fusion.model
     return {
-        "absent_share": float(1.0 - model.observed_.mean()),
+        "absent_share": float(1.0 - told.observed_.mean()),
         "names": [view.name for view in used],
         "kind": [view.kind for view in used],
         "looks": [", ".join(view.looks) for view in used],
@@ -370,7 +370,7 @@ def _views(fusion: Fusion) -> dict[str, Any] | None:
         "n_empty": [view.n_empty for view in used],
         "agreement": to_plain(np.array([view.agreement for view in used])),
         "weight": [view.weight for view in used],
-        "relation": to_plain(model.view_relations_),
+        "relation": to_plain(told.view_relations_),
         "support": to_plain(fusion.view_support),
     }
 
@@ -398,7 +398,7 @@ def _typical(fusion: Fusion) -> list[list[dict[str, Any]]]:
     found: list[list[dict[str, Any]]] = [[] for _ in range(fusion.n_numbers)]
     if fusion.partitions.views is not None:  # numbers that a program made up
         return found
-    labels = typical_labels(fusion.partitions, fusion.rows)
+    labels = typical_labels(fusion.opinions, fusion.rows)
     columns = (labels.cluster, labels.base, labels.label, labels.count, labels.share, labels.lift)
     for c, base, label, count, share, lift in zip(*columns, strict=True):
         told = found[c]
@@ -418,7 +418,7 @@ def _changes(fusion: Fusion) -> dict[str, Any] | None:
     for flow in found.flows:
         before[flow.before] += flow.n_instances
         now[flow.now] += flow.n_instances
-    sizes = np.bincount(fusion.labels[fusion.labels >= 0], fusion.partitions.counts[fusion.labels >= 0])
+    sizes = np.bincount(fusion.labels[fusion.labels >= 0], fusion.opinions.counts[fusion.labels >= 0])
     kept = {flow.now: flow.n_instances for flow in found.flows if flow.before == flow.now}
     lines = []
     for c in sorted({*found.stayed, *found.appeared, *found.vanished}):
@@ -476,7 +476,7 @@ def _profile(found: Profile, fusion: Fusion) -> dict[str, Any]:
 def _histogram(fusion: Fusion) -> list[list[int]]:
     """Instances by confidence, in bars of equal width from 0 to 1, and by cluster (last: unassigned)."""
     bar = np.minimum((fusion.confidence * _BARS).astype(np.int64), _BARS - 1)
-    return _by_cluster(bar, fusion.labels, fusion.partitions.counts, _BARS, fusion.n_numbers)
+    return _by_cluster(bar, fusion.labels, fusion.opinions.counts, _BARS, fusion.n_numbers)
 
 
 def _by_cluster(
@@ -516,7 +516,7 @@ def _consensus(fusion: Fusion, cells: int) -> dict[str, Any] | None:
     """Co-association of cells of the instances ordered by cluster, in percent."""
     if fusion.n_clusters > _MOST_CLUSTERS:
         return None
-    found = consensus_map(fusion.partitions, fusion.labels, max_cells=cells)
+    found = consensus_map(fusion.opinions, fusion.labels, max_cells=cells)
     percent = to_plain((100 * found.coassociation).round())
     return {
         "agreement": [[None if value is None else int(value) for value in row] for row in percent],
@@ -563,4 +563,4 @@ def _flow(first: Fusion, second: Fusion) -> list[list[int]]:
 
 
 def _joint(first: Fusion, second: Fusion) -> np.ndarray:
-    return cluster_flow(first.labels, second.labels, counts=first.partitions.counts)
+    return cluster_flow(first.labels, second.labels, counts=first.opinions.counts)

@@ -17,7 +17,7 @@ from consilience._support.values import counted, object_array
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
-from consilience.evidence.partitions import Partitions, Unknown
+from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.posterior import (
     Evidence,
@@ -27,8 +27,8 @@ from consilience.inference.posterior import (
     judge_rows,
     place_rows,
 )
+from consilience.multiview.neighbours import ViewDiagnostics, ViewNeighbours, shares_in_view
 from consilience.results._names import base_named, given_names, names_after
-from consilience.results._neighbours import ViewNeighbours
 from consilience.results.explaining import Explanation, explain, find_instance
 from consilience.results.following import Changes, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
@@ -84,7 +84,8 @@ class Fusion:
         Consensus cluster of every instance, in input order; 0 is the largest. -1 for an instance that no
         base clustering saw, where that was allowed.
     partitions : Partitions
-        The base clusterings as they were read.
+        The base clusterings as they were read. Without any column where a method clustered views itself: no
+        labels were made, and what needs labels (`imputed`, `named_after`, ...) raises an error that says so.
     method, reason : str
         The method that made the labels, and why it was taken.
     model : estimator
@@ -101,6 +102,8 @@ class Fusion:
         Names of the clusters, where they have any; see `names`.
     given_weights : sequence of float or None
         The weights of the sources that the user gave, in their order.
+    view_diagnostics : ViewDiagnostics or None
+        What the method knows of the views that it clustered; None where base clusterings were merged.
     headline : Headline
         The figures that summary, notebook and report all say: see :class:`Headline`.
     diagnostics : Diagnostics
@@ -118,6 +121,14 @@ class Fusion:
     changes: Changes | None = None
     cluster_names: tuple[str, ...] | None = None
     given_weights: Sequence[float] | None = None
+    view_diagnostics: ViewDiagnostics | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "view_diagnostics" not in state and hasattr(state.get("model"), "view_readings_"):
+            # A file of an earlier version, which also holds base clusterings that were made up from views.
+            state["view_diagnostics"] = state["model"]
+            state["partitions"] = without_labels(state["partitions"])
+        self.__dict__.update(state)
 
     @property
     def n_instances(self) -> int:
@@ -150,6 +161,7 @@ class Fusion:
         Each label names at most one cluster, such that as many instances as possible are in the cluster that
         has the name of their label. Clusters that are left over keep their number.
         """
+        self._require_labels("naming clusters after a base clustering")
         return self._with_names(names_after(self.partitions, self.rows, base_named(self.partitions, base)))
 
     def rename(self, names: Mapping[int, str] | Sequence[str]) -> Fusion:
@@ -162,22 +174,49 @@ class Fusion:
         return other
 
     @cached_property
+    def opinions(self) -> Partitions:
+        """What each source says of every instance, which all diagnostics read.
+
+        The base clusterings; or, where a method clustered views itself, a column for each view: the cluster
+        that most neighbours of an instance in that view are in.
+        """
+        told = self.view_diagnostics
+        if told is None:
+            return self.partitions
+        k, numbers = int(told.labels_.max()) + 1, self._numbers
+        codes = np.full((len(self.labels), len(told.view_names_)), MISSING, dtype=np.int32)
+        for v, column in enumerate(codes.T):
+            view = told.in_view(v)
+            if view is None:  # it tells no two instances apart
+                column[told.observed_[:, v]] = 0
+                continue
+            shares = shares_in_view(view, told.labels_, k)
+            column[view.rows] = np.where(
+                shares.any(axis=1), numbers[shares.argmax(axis=1)], self.labels[view.rows]
+            )
+        table, categories = self.partitions, [np.arange(self.n_numbers)] * codes.shape[1]
+        found = Partitions.of_rows(
+            codes, categories, told.view_names_, counts=table.counts, index=table.index
+        )
+        return replace(found, backend=table.backend, index_name=table.index_name).compact()
+
+    @cached_property
     def rows(self) -> JointRows:
-        """The distinct rows of base labels and consensus label, which all diagnostics read."""
-        return joint_rows(self.partitions, self.labels)
+        """The distinct rows of opinions and consensus label, which all diagnostics read."""
+        return joint_rows(self.opinions, self.labels)
 
     @property
     def by_views(self) -> bool:
-        """Whether the model clustered views itself and says what it read and used of each, as PSE does."""
-        return hasattr(self.model, "view_readings_")
+        """Whether a method clustered views itself; if not, labels were merged."""
+        return self.view_diagnostics is not None
 
     @property
     def views(self) -> list[ViewUse]:
         """What was read and used of every view; empty where base clusterings were merged."""
-        if not self.by_views:
+        told = self.view_diagnostics
+        if told is None:
             return []
-        model = self.model
-        found = zip(model.view_readings_.items(), model.view_agreement_, model.view_weights_, strict=True)
+        found = zip(told.view_readings_.items(), told.view_agreement_, told.view_weights_, strict=True)
         return [
             ViewUse(name, read.kind, read.looks, read.n_rows, read.n_empty, float(agreement), float(weight))
             for (name, read), agreement, weight in found
@@ -186,38 +225,54 @@ class Fusion:
     @property
     def view_support(self) -> np.ndarray:
         """How strongly each view supports each cluster, (n_views, n_numbers); NaN where it cannot tell."""
-        found = np.full((len(self.views), self.n_numbers), np.nan)
-        for own in np.unique(self.model.labels_[self.model.labels_ >= 0]):
-            found[:, self.labels[self.model.labels_ == own][0]] = self.model.view_support_[:, own]
+        told = self.view_diagnostics
+        if told is None:
+            return np.empty((0, self.n_numbers))
+        found = np.full((len(told.view_names_), self.n_numbers), np.nan)
+        for own in np.unique(told.labels_[told.labels_ >= 0]):
+            found[:, self._numbers[own]] = told.view_support_[:, own]
         return found
 
     @property
     def _numbers(self) -> np.ndarray:
-        """Numbers of the clusters that the model of views numbers otherwise; the last is that of -1."""
-        numbers = np.full(int(self.model.labels_.max()) + 2, -1)
-        numbers[self.model.labels_] = self.labels
+        """Numbers of the clusters that the method of views numbers otherwise; the last is that of -1."""
+        assert self.view_diagnostics is not None
+        own = self.view_diagnostics.labels_
+        numbers = np.full(int(own.max()) + 2, -1)
+        numbers[own] = self.labels
         numbers[-1] = -1
         return numbers
 
+    def _require_labels(self, what: str) -> None:
+        if not self.partitions.n_partitions:
+            raise InputTypeError(
+                f"{what} needs labels, and there are none: {self.method} clustered the views themselves.",
+                hint='fuse_views(..., method="labels") clusters each view and merges the labels.',
+            )
+
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """See :func:`consilience.diagnostics.diagnose`. Of views, the model says how sure it is."""
-        found = diagnose(self.partitions, self.rows)
-        if not self.by_views:
+        """See :func:`consilience.diagnostics.diagnose`. Of views, the method says how sure it is."""
+        found = diagnose(self.opinions, self.rows, evidence=self.evidence)
+        told = self.view_diagnostics
+        if told is None:
             return found
-        sure, (margin, behind) = self.model.confidence_, self.model.borders_
+        sure, (margin, behind) = told.confidence_, told.borders_
+        bases = replace(found.bases, agreement=told.view_agreement_, weights=told.view_weights_)
         sentences = [
-            *self.model.findings_,
-            *missing_warnings(found.missing),
-            *instance_warnings(sure, self.labels, self.partitions.counts),
+            *told.findings_,
+            *missing_warnings(found.missing, "view"),
+            *instance_warnings(sure, self.labels, found.counts, "views"),
         ]
         return replace(
             found,
+            missing_share=float(1.0 - told.observed_.mean()),
             confidence=sure,
             margin=margin,
             alternative=self._numbers[behind],
+            bases=bases,
             warnings=sentences,
-            of_views=True,
+            reading_of_views=told.confidence_reading_,
         )
 
     @cached_property
@@ -242,17 +297,19 @@ class Fusion:
 
     @property
     def coverage(self) -> np.ndarray:
-        """Per instance, the share of the base clusterings that saw it."""
+        """Per instance, the share of the base clusterings or views that saw it."""
         return self.diagnostics.coverage
 
     @property
     def weights(self) -> np.ndarray:
-        """Per base clustering, how far to trust it: its squared agreement, scaled to mean one."""
+        """Per source, how far to trust it: of a base clustering its squared agreement, scaled to mean one;
+        of a view, how much it counted."""
         return self.diagnostics.bases.weights
 
     @property
     def agreement(self) -> np.ndarray:
-        """Per base clustering, its adjusted mutual information with the labels, on the instances it saw."""
+        """Per source, its agreement with the labels: of a base clustering its adjusted mutual information on
+        the instances it saw; of a view, how far neighbours share a cluster."""
         return self.diagnostics.bases.agreement
 
     @property
@@ -272,6 +329,7 @@ class Fusion:
     @cached_property
     def completed(self) -> Partitions:
         """The same as `imputed`, as :class:`Partitions`."""
+        self._require_labels("imputing")
         rows = self.rows
         seen = (rows.codes >= 0).any(axis=1)
         codes = rows.codes.copy()
@@ -283,7 +341,7 @@ class Fusion:
     @cached_property
     def evidence(self) -> Evidence:
         """What base labels say about the clusters, which places new instances."""
-        return gather_evidence(self.partitions, self.rows)
+        return gather_evidence(self.opinions, self.rows)
 
     @cached_property
     def _fitted(self) -> FittedRows:
@@ -318,25 +376,14 @@ class Fusion:
         -------
         placed : Placed
             ``labels``, ``confidence`` and ``alternative`` of every new instance. An instance of which nothing
-            is known has the label -1. Of views, ``confidence`` is NaN and ``alternative`` -1 where the
-            method cannot tell.
+            is known has the label -1.
         """
-        if self.partitions.views is None:
-            return self.place_codes(self.partitions.encode(new, unknown=unknown))
-        if self.neighbours is not None:
-            labels = self.neighbours.place(new, self.labels, mask)
-            return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
-        if not hasattr(self.model, "predict"):
-            raise InputTypeError(
-                f"{self.method} cannot place new instances.", hint="use another method, or fuse them all."
-            )
-        if hasattr(self.model, "place"):
-            labels, sure, behind = self.model.place(new, mask=mask)
+        if self.view_diagnostics is not None:
+            labels, sure, behind = self.view_diagnostics.place(new, mask=mask)
             return Placed(self._numbers[labels], sure, self._numbers[behind])
-        labels = self._numbers[self.model.predict(new, mask=mask)]
-        if not hasattr(self.model, "predict_confidence"):
-            return Placed(labels, np.full(len(labels), np.nan), np.full(len(labels), -1))
-        return Placed(labels, self.model.predict_confidence(new, mask=mask), np.full(len(labels), -1))
+        if self.neighbours is not None:
+            return Placed(*self.neighbours.place(new, self.labels, mask))
+        return self.place_codes(self.partitions.encode(new, unknown=unknown))
 
     def place_codes(self, codes: np.ndarray) -> Placed:
         """`place` of rows of base labels as ``partitions.encode`` gives them."""
@@ -366,7 +413,7 @@ class Fusion:
         row = find_instance(self.partitions, instance)
         found = self.diagnostics
         return explain(
-            self.partitions,
+            self.opinions,
             self.rows,
             self.evidence,
             row,
@@ -451,3 +498,11 @@ class Fusion:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def without_labels(table: Partitions) -> Partitions:
+    """The instances of a table without its base clusterings."""
+    empty = Partitions.of_rows(
+        np.empty((table.n_rows, 0), dtype=np.int32), (), (), counts=table.counts, index=table.index, views=()
+    )
+    return replace(empty, backend=table.backend, index_name=table.index_name)

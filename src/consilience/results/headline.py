@@ -150,17 +150,15 @@ def headline_of(fusion: Fusion) -> Headline:
 
 def sources_of(fusion: Fusion) -> tuple[SourceUse, ...]:
     """What each source says: views where views were clustered, else base clusterings."""
-    if fusion.by_views:
-        n, model = len(fusion.labels), fusion.model
-        here = model.observed_.sum(axis=0).tolist()
-        given = _given(fusion, len(here))
+    told = fusion.view_diagnostics
+    if told is not None:
+        n, here = len(fusion.labels), told.observed_.sum(axis=0).tolist()
+        given, supports = _given(fusion, len(here)), fusion.view_support.tolist()
         return tuple(
             SourceUse(
                 view.name, "table", seen, 1.0 - seen / n, view.agreement, view.weight, asked, tuple(support)
             )
-            for view, seen, asked, support in zip(
-                fusion.views, here, given, fusion.view_support.tolist(), strict=True
-            )
+            for view, seen, asked, support in zip(fusion.views, here, given, supports, strict=True)
         )
     table, bases = fusion.partitions, fusion.diagnostics.bases
     n, given = table.n_instances, _given(fusion, table.n_partitions)

@@ -42,7 +42,9 @@ _SUBPACKAGES = (*_METHODS, "core", "diagnostics", "evidence", "inference", "resu
 # Where the modules of older files are now.
 _MOVED: Mapping[str, str] = {
     "fusion.result": "results.fusion",
-    **{f"fusion.{name}": f"results.{name}" for name in ("_neighbours", "comparison", "following")},
+    "fusion._neighbours": "multiview.neighbours",
+    "results._neighbours": "multiview.neighbours",
+    **{f"fusion.{name}": f"results.{name}" for name in ("comparison", "following")},
     **{
         f"diagnostics.{name}": f"inference.{name}"
         for name in ("counting", "counts", "neighbours", "posterior", "skill")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, ValuesView
+from collections.abc import Mapping, Sequence, ValuesView
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
@@ -21,10 +21,12 @@ from consilience.evidence.partitions import MISSING, Partitions
 from consilience.evidence.views import Views, check_views
 from consilience.generate import base_partitions, graph_partitions
 from consilience.multiview.base import ViewMethod
+from consilience.multiview.neighbours import ViewNeighbours
 from consilience.multiview.pse import PSE, DoubtfulWarning
+from consilience.multiview.reading import read, stored
 from consilience.multiview.rows import quick_clusters
+from consilience.multiview.scaling import recognise
 from consilience.registry import resolve
-from consilience.results._neighbours import ViewNeighbours, scalings_of
 from consilience.results.fusion import Fusion
 from consilience.results.labels import (
     check_n_clusters,
@@ -43,7 +45,9 @@ _RANGE = (2, 20)
 _A_VIEW, _IN_ALL, _FEWEST_A_VIEW = 20, 120, 5
 # Why a method was taken.
 _REASON = "Each view was embedded on its own, absent rows were filled in through other views."
-_ASKED = "It was asked for; base clusterings of each view only tell how far to trust it."
+_ASKED = "It was asked for."
+# Clusters that are looked for where PSE embeds views to find their number.
+_PROVISIONAL = 10
 
 
 def fuse_views(
@@ -70,7 +74,8 @@ def fuse_views(
         Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
         :func:`consilience.check_views`. How each is read is said in the summary, and can be set by `kind`.
     n_clusters : int or "auto"
-        The number of clusters, or "auto" to find it from a first round of base clusterings.
+        The number of clusters, or "auto" to find it: for :class:`~consilience.PSE` from clusterings of its
+        own embeddings of the views that count, else from a first round of base clusterings.
     mask : array-like of bool of shape (n_instances, n_views), optional
         True where an instance is present in a view.
     on : str, optional
@@ -90,9 +95,9 @@ def fuse_views(
         :func:`consilience.generate.base_partitions`. A clusterer gets the table as it is, dense or sparse.
         None is "graph". With "auto", a clusterer means that its labels are merged.
     n_partitions : int, default=None
-        Base clusterings a view, which tell how far to trust the answer, or are what is merged. Each draws its
-        number of clusters between .6 and 3 times `n_clusters`. None is 20, or fewer where there are more than
-        six views: 120 in all, at least five a view.
+        Base clusterings a view, where labels are merged or the number of clusters is to be found. Each draws
+        its number of clusters between .6 and 3 times `n_clusters`. None is 20, or fewer where there are more
+        than six views: 120 in all, at least five a view.
     n_jobs : int or None, default=None
         Base clusterings made at once, where labels are merged.
     random_state : int, RandomState or None, default=None
@@ -105,9 +110,10 @@ def fuse_views(
     Returns
     -------
     fusion : Fusion
-        Labels, confidence and diagnostics; ``fusion.model`` has what was read and used of each view,
-        ``fusion.partitions`` the base clusterings, named after their views. ``fusion.predict`` places new
-        instances by their features.
+        Labels, confidence and diagnostics; ``fusion.views`` and ``fusion.sources`` say what was read and used
+        of each view. ``fusion.predict`` places new instances by their features. Where labels were merged,
+        ``fusion.partitions`` has the base clusterings, named after their views; else it has no columns, since
+        no labels were made.
 
     Notes
     -----
@@ -145,25 +151,29 @@ def fuse_views(
     neighbours = ViewNeighbours().fit(table)
     by_graph = clusterer is None or (isinstance(clusterer, str) and clusterer == "graph")
     clusterer = neighbours if by_graph else clusterer
+    ids = _instances(table, *_kind_of(views, on))
     with watched(progress) as told:
         count = None
-        if n_clusters == "auto":
+        if n_clusters == "auto" and isinstance(direct, PSE):
+            model = _fitted(direct, table, _PROVISIONAL, rng)
+            count = count_clusters(_cluster_embeddings(model, table, m, rng, verbose, told), rng)
+        elif n_clusters == "auto":
             first = _cluster_views(table, _RANGE, neighbours, clusterer, m, n_jobs, rng, verbose, told)
             count = count_clusters(first, rng)
         k = count.n_clusters if count is not None else int(n_clusters)
-        ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
-        backend, index_name = _kind_of(views, on)
-        if isinstance(direct, PSE):
-            model = _embed_views(direct, table, k, rng)
-            partitions = _cluster_embeddings(model, table, ks, m, rng, verbose, told)
-            partitions = replace(partitions, backend=backend, index_name=index_name)
-            return Fusion(model.labels_, partitions, "PSE", _REASON, model, (), count)
-        partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
-        partitions = replace(partitions, backend=backend, index_name=index_name)
         if direct is not None:
-            model = named_method(direct, k, "error", int(rng.randint(2**31))).fit(table)
+            model = _fitted(direct, table, k, rng)
+            name = type(model).__name__
+            if told is not None:
+                told(f"merged by {name}", 1, 1)
             labels = numbered_by_size(model.labels_, place=np.argsort(neighbours.order[0]))
-            return Fusion(labels, partitions, type(model).__name__, _ASKED, model, (), count)
+            labels[model.labels_ < 0] = -1
+            reason = _REASON if isinstance(direct, PSE) else _ASKED
+            told_of = model.diagnose_views(table)
+            return Fusion(labels, ids, name, reason, model, (), count, view_diagnostics=told_of)
+        ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
+        partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
+        partitions = replace(partitions, backend=ids.backend, index_name=ids.index_name)
         # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
         found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, told)
         labels, reason = found.labels, found.reason
@@ -197,35 +207,39 @@ def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> A
     return direct.set_params(**given)
 
 
-def _embed_views(model: PSE, table: Views, k: int, rng: np.random.RandomState) -> PSE:
-    """The fitted model. What it found doubtful is in the diagnostics of the fusion."""
-    model.set_params(n_clusters=k, random_state=int(rng.randint(2**31)))
+def _fitted(model: Any, table: Views, k: int, rng: np.random.RandomState) -> Any:
+    """The method fitted to the views. What PSE found doubtful is in the diagnostics of the fusion."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DoubtfulWarning)
-        return model.fit(table)
+        return clone(model).set_params(n_clusters=k, random_state=int(rng.randint(2**31))).fit(table)
+
+
+def _instances(table: Views, backend: Any, index_name: str | None) -> Partitions:
+    """The instances of the views as a table without labels."""
+    codes = np.empty((table.n_instances, 0), dtype=np.int32)
+    empty = Partitions.of_rows(codes, (), (), index=table.index, views=())
+    return replace(empty, backend=backend, index_name=index_name)
 
 
 def _cluster_embeddings(
     model: PSE,
     table: Views,
-    n_clusters: tuple[int, int],
     n_partitions: int,
     rng: np.random.RandomState,
     verbose: int,
     progress: Progress | None,
 ) -> Partitions:
-    """Base clusterings of every view from its soft embedding; of one that says nothing, a single cluster."""
-    columns = []
-    for v, name in enumerate(table.names):
+    """Base clusterings of every view that counts, from its soft embedding, to find their number by."""
+    columns, names = [], []
+    for v in np.flatnonzero(model.view_weights_ > 0).tolist():
         codes = np.full((table.n_instances, n_partitions), MISSING, dtype=np.int32)
         rows, f = model.embedded_view(v)
-        for j, k in enumerate(rng.randint(n_clusters[0], n_clusters[1] + 1, n_partitions)):
+        for j, k in enumerate(rng.randint(_RANGE[0], _RANGE[1] + 1, n_partitions)):
             codes[rows, j] = quick_clusters(f, int(k), rng)
         columns.append(codes)
-        _tell(name, len(rows), v, table.n_views, verbose, progress)
-    if progress is not None:
-        progress("merged by PSE", table.n_views, table.n_views)
-    return _base_table(table, columns)
+        names.append(table.names[v])
+        _tell(table.names[v], len(rows), v, table.n_views, verbose, progress)
+    return _base_table(names, columns, table.index)
 
 
 def _require_linked(views: Views) -> None:
@@ -263,10 +277,10 @@ def _cluster_views(
         few, many = (min(k, max(len(rows) - 1, 1)) for k in n_clusters)
         seed = int(rng.randint(2**31))
         if clusterer is neighbours:
-            by_scaling = neighbours.in_view(v).by_scaling
+            looks = neighbours.in_view(v).by_look
             parts = [
-                graph_partitions(scaled.neighbours.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
-                for scaled, m in zip(by_scaling, _split(n_partitions, len(by_scaling)), strict=True)
+                graph_partitions(look.graph, (few, many), m, n_jobs=n_jobs, random_state=seed)
+                for look, m in zip(looks, _split(n_partitions, len(looks)), strict=True)
                 if m
             ]
             found = np.column_stack(parts)
@@ -276,7 +290,10 @@ def _cluster_views(
             ):  # it gets the table as it is, whose columns may be the instances
                 rows = np.sort(rows)
             X = views.arrays[v][rows]
-            X = scalings_of(X)[0].fit_transform(X) if isinstance(clusterer, str) else X
+            if isinstance(clusterer, str):
+                kind = recognise(views.arrays[v], len(rows))
+                X = stored(X, kind)
+                X = read(X, kind).apply(X)[0]
             found = base_partitions(
                 X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
             )
@@ -284,20 +301,18 @@ def _cluster_views(
         codes[rows] = found
         _tell(views.names[v], len(rows), len(columns), views.n_views, verbose, progress)
         columns[v] = codes
-    return _base_table(views, [columns[v] for v in range(views.n_views)])
+    return _base_table(views.names, [columns[v] for v in range(views.n_views)], views.index)
 
 
-def _base_table(views: Views, columns: list[np.ndarray]) -> Partitions:
+def _base_table(views: Sequence[str], columns: list[np.ndarray], index: np.ndarray | None) -> Partitions:
     """Base clusterings of every view as one table."""
     codes = np.hstack(columns)
     names = [
-        f"{name} {j + 1}"
-        for name, part in zip(views.names, columns, strict=True)
-        for j in range(part.shape[1])
+        f"{name} {j + 1}" for name, part in zip(views, columns, strict=True) for j in range(part.shape[1])
     ]
-    of_view = np.repeat(np.array(views.names, dtype=object), [part.shape[1] for part in columns]).tolist()
+    of_view = np.repeat(np.array(views, dtype=object), [part.shape[1] for part in columns]).tolist()
     categories = [np.arange(k + 1) for k in codes.max(axis=0)]
-    return Partitions.of_rows(codes, categories, names, index=views.index, views=of_view).compact()
+    return Partitions.of_rows(codes, categories, names, index=index, views=of_view).compact()
 
 
 def _tell(name: str, n_rows: int, v: int, n_views: int, verbose: int, progress: Progress | None) -> None:

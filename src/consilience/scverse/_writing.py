@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import consilience
 from consilience._support.optional import optional_import
@@ -24,8 +25,7 @@ def write(
     """Into every object, what was found for the cells that it has."""
     graph = None
     if n_neighbours:
-        table = fusion.partitions
-        graph = consensus_graph(most_sharing(table.distinct.codes, table.inverse, n_neighbours, rng))
+        graph = _graph(fusion, n_neighbours, rng)
     pandas = optional_import("pandas", needed_for="consilience.scverse", extra="scverse")
     found = pandas.DataFrame(
         {
@@ -49,6 +49,22 @@ def write(
             # Scanpy looks for both names, and does without distances.
             target.uns[key]["connectivities_key"] = f"{key}_connectivities"
             target.uns[key]["distances_key"] = f"{key}_distances"
+
+
+def _graph(fusion: Fusion, n_neighbours: int, rng: np.random.RandomState) -> Any:
+    """Cells that share most base labels; or, where views were clustered themselves, neighbours in them."""
+    told = fusion.view_diagnostics
+    if told is None:
+        table = fusion.partitions
+        return consensus_graph(most_sharing(table.distinct.codes, table.inverse, n_neighbours, rng))
+    n, total = len(fusion.labels), sp.csr_array((len(fusion.labels),) * 2)
+    for v in range(len(told.view_names_)):
+        if (view := told.in_view(v)) is not None:
+            links = view.graph.tocoo()
+            places = view.rows[links.row], view.rows[links.col]
+            total = total + sp.csr_array((links.data, places), shape=(n, n))
+    total = (total + total.T) / 2
+    return (total / max(total.max(), 1e-300)).tocsr()
 
 
 def _about(fusion: Fusion, params: dict[str, Any], pandas: Any) -> dict[str, Any]:
