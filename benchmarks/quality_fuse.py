@@ -24,14 +24,9 @@ from consilience import Partitions, datasets, fuse
 from consilience.generate import base_partitions
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
-from consilience.results.labels import (
-    CANDIDATES,
-    SAMPLE,
-    best_of,
-    candidates,
-    lead_of,
-    methods_for,
-)
+from consilience.results import selection
+from consilience.results.labels import candidates, features_of, limits_for
+from consilience.results.selection import CANDIDATES
 
 RATIOS = (0.0, 0.3, 0.5, 0.7, 0.9)
 # k-means pools made here: every base clustering has as many clusters as there are classes.
@@ -81,13 +76,15 @@ def scores(draw, y, table):
     """NMI (max) of `fuse` and of all its candidates on the whole table."""
     known, k = Partitions.of(table), len(np.unique(y))
     found, tried = {}, []
+    plan = selection.plan(features_of(known, k), limits_for(known), 0.0)
+    methods, lead = plan.methods, selection.lead_of(features_of(known, k))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for candidate, model in candidates(known, k, methods_for(known), "error", draw):
+        for candidate, model in candidates(known, k, methods, "error", draw):
             found[candidate.name] = model.labels_
             tried.append(candidate)
-        if known.distinct.n_rows <= SAMPLE and not lead_of(known, k):
-            found["fuse"] = found[best_of(tried, 0.0).name]
+        if not plan.sampled and not lead:
+            found["fuse"] = found[selection.best_of(tried, 0.0).name]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels
     return {name: normalized_mutual_info_score(y, x, normalization="max") for name, x in found.items()}

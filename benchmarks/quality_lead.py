@@ -20,7 +20,8 @@ from consilience import Partitions, datasets, fuse
 from consilience.generate import base_partitions
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
-from consilience.results.labels import best_of, candidates, lead_of
+from consilience.results.labels import candidates, features_of
+from consilience.results.selection import best_of, lead_of
 
 RATIOS = (0.0, 0.3, 0.5, 0.7, 0.9)
 LEADS = (0.05, 0.1, 0.2, 0.3)
@@ -48,7 +49,7 @@ def ensembles(ratio):
 def answers(draw, y, table):
     """NMI (sqrt) of every candidate and of "fuse"; None where no lead applies."""
     known, k = Partitions.of(table), len(np.unique(y))
-    if not lead_of(known, k):
+    if not lead_of(features_of(known, k)):
         return None
     quality = {}
     with warnings.catch_warnings():

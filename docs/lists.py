@@ -16,7 +16,7 @@ import numpy as np
 
 import consilience
 from consilience.registry import SUBPACKAGES, methods
-from consilience.results.labels import CANDIDATES
+from consilience.results.selection import CANDIDATES
 
 ROOT = Path(__file__).parent.parent
 TARGETS = (ROOT / "README.md", ROOT / "docs" / "methods" / "index.md")

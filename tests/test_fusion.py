@@ -33,7 +33,7 @@ from consilience.inference import posterior
 from consilience.metrics import ensemble_agreement
 from consilience.multiview.neighbours import ViewNeighbours
 from consilience.results import Candidate
-from consilience.results import labels as module
+from consilience.results import selection as module
 from tests.planted import planted
 
 

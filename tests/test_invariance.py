@@ -98,7 +98,7 @@ class TestFuse:
         assert whole.summary() == counted.summary()
 
     def test_a_sample_does_not_depend_on_order(self, many, other, monkeypatch):
-        monkeypatch.setattr("consilience.results.labels.SAMPLE", 100)
+        monkeypatch.setattr("consilience.results.selection.SAMPLE", 100)
         rows, _, renamed = other
         first, second = fuse(many, 20, random_state=0), fuse(renamed, 20, random_state=0)
         assert_array_equal(second.labels, first.labels[rows])

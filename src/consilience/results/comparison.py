@@ -21,12 +21,12 @@ from consilience.evidence.partitions import Partitions
 from consilience.metrics import ensemble_agreement
 from consilience.results.fusion import Fusion
 from consilience.results.labels import (
-    CANDIDATES,
     check_n_clusters,
     count_clusters,
     fuse_partitions,
     named_method,
 )
+from consilience.results.selection import CANDIDATES
 
 _SHARE = 0.8  # of the base clusterings, in a resample
 _FEWEST = 3  # base clusterings from which one can be left out and the others still compared

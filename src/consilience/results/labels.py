@@ -25,32 +25,10 @@ from consilience.diagnostics import ClusterCount, choose_n_clusters, require_lin
 from consilience.evidence.partitions import Partitions
 from consilience.metrics import ensemble_agreement
 from consilience.registry import resolve
+from consilience.results import selection
 from consilience.results._names import base_named
 from consilience.results.fusion import Candidate, Fusion
 from consilience.results.preparing import merge_linked, read_weights
-
-# Methods that "auto" compares, and the most distinct label rows for which it tries them.
-CANDIDATES = {
-    "DAL": np.inf,
-    "LWGP": np.inf,
-    "PCE": np.inf,
-    "MixtureConsensus": np.inf,
-    "LWEA": 5_000,
-    "SPCE": 1_000,
-}
-# Above this many distinct rows methods are compared on a sample of so many instances.
-SAMPLE = 5_000
-# Base clusterings have about the wanted number of clusters if this share of them is within that distance.
-_SHARE_NEAR, _NEAR = 0.9, 0.25
-# Where they have not, DAL is taken but for two cases, in which only these methods play a part. Agreement with
-# base clusterings of other numbers of clusters is a poor guide to small differences, and a good one to a
-# failure: LWEA takes DAL's place if it agrees better by so much.
-_MIXED = ("DAL", "LWEA", "MixtureConsensus")
-_LEAD = 0.2
-# Where base clusterings err independently, the mixture improves whatever it starts from, and its answers are
-# better; where they share their errors, as clusterings of the same features do, it hardly moves anything.
-# It is believed if it makes DAL agree better by so much, and instances have so many labels on average.
-_IMPROVED, _ENOUGH = 0.04, 6.0
 
 
 class Choice(NamedTuple):
@@ -202,7 +180,6 @@ def fuse_partitions(
     k = feasible_clusters(k, counting)
     seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
-        lead = lead_of(counting, k) if lead is None else lead
         choice = _choose(known, k, lead, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
@@ -236,96 +213,60 @@ def numbered_by_size(
 def _choose(
     table: Partitions,
     k: int,
-    lead: float,
+    lead: float | None,
     unobserved: str,
     seed: int,
     verbose: int,
     progress: Progress | None,
 ) -> Choice:
-    """Fit the candidates and take the one whose labels agree best with the base labels.
+    """Fit the candidates and take the one that `selection` decides on.
 
     They are fitted to a sample of instances if there are many distinct rows, and the best then to all.
     """
-    counting = table.counting
-    sampled = counting.distinct.n_rows > SAMPLE
-    tried = counting.sample(SAMPLE, np.random.RandomState(seed)) if sampled else table
-    names = methods_for(counting)
-    mixed = lead > 0.0 and "DAL" in names
-    if mixed:
-        names = [name for name in names if name in _MIXED]
-    trials = (_mixed_candidates if mixed else candidates)(tried, k, names, unobserved, seed)
-    n_steps = 2 * len(names) - ("MixtureConsensus" in names) + sampled
+    features, tried = features_of(table, k), table
+    if features.n_rows > selection.SAMPLE:
+        tried = table.counting.sample(selection.SAMPLE, np.random.RandomState(seed))
+        features = features._replace(labels_each=labels_each(tried))
+    plan = selection.plan(features, limits_for(table), lead)
     models: dict[Candidate, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for candidate, model in trials:
-            models[candidate] = model
-            if verbose:
-                tell(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}")
-            if progress is not None:
-                progress(f"tried {candidate.name}", len(models), n_steps)
-        best = best_of(list(models), lead)
-        model = _again(table, k, best, unobserved, seed) if sampled else models[best]
+        while trials := selection.next_trials(plan, list(models)):
+            for candidate, model in candidates(
+                tried, k, trials.methods, unobserved, seed, polish=trials.polish
+            ):
+                models[candidate] = model
+                if verbose:
+                    tell(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}")
+                if progress is not None:
+                    progress(f"tried {candidate.name}", len(models), plan.n_steps)
+        best, reason, ranked = selection.decide(plan, list(models))
+        model = _again(table, k, best, unobserved, seed) if plan.sampled else models[best]
         if progress is not None:
-            progress(f"merged by {best.name}", n_steps, n_steps)
-    ranked = tuple(sorted(models, key=_place, reverse=True))
-    return Choice(model, best.name, _reason(best, lead if "DAL" in names else 0.0, sampled), ranked)
+            progress(f"merged by {best.name}", plan.n_steps, plan.n_steps)
+    return Choice(model, best.name, reason, ranked)
 
 
-def methods_for(table: Partitions) -> list[str]:
-    """Names of the methods that "auto" tries on a table."""
-    n_clusters = table.n_clusters_per_partition.sum()
-    return [
-        name
-        for name, most_rows in CANDIDATES.items()
-        if table.distinct.n_rows <= most_rows
-        and n_clusters <= getattr(consensus, name).max_base_clusters
-        and not (table.base_weights is not None and getattr(consensus, name).weighs_bases)
-    ]
-
-
-def _place(candidate: Candidate) -> float:
-    """Agreement up to rounding: methods that find the same clusters are told apart by nothing else."""
-    return round(candidate.agreement, 9)
+def features_of(table: Partitions, k: int) -> selection.Features:
+    """What the rule of "auto" looks at; base clusterings of weight 0 have no say."""
+    table = table.counting
+    ks, n_rows = table.n_clusters_per_partition, table.distinct.n_rows
+    return selection.Features(k, ks, n_rows, labels_each(table), table.base_weights)
 
 
 def labels_each(table: Partitions) -> float:
-    """How many labels an instance has on average."""
+    """How many labels an instance has on average, by the weights of the base clusterings."""
     weights = np.ones(table.n_partitions) if table.base_weights is None else table.base_weights
     return float(table.n_seen @ weights / table.n_instances)
 
 
-def best_of(tried: Sequence[Candidate], lead: float) -> Candidate:
-    """The candidate of highest agreement; with a lead, DAL but for the two cases above."""
-    plain = {one.method: one for one in tried if not one.polished}
-    usual = plain.get("DAL")
-    if not lead or usual is None:  # DAL refuses very many base clusters
-        return max(tried, key=_place)
-    if _improves([one for one in tried if one.method == "DAL"]):
-        return max((one for one in tried if one.polished or one.method == "MixtureConsensus"), key=_place)
-    rival = plain.get("LWEA", usual)
-    return rival if rival.agreement > (1.0 + lead) * usual.agreement else usual
-
-
-def _improves(tried: Sequence[Candidate]) -> bool:
-    """Whether the mixture was let to improve a method, and made it agree so much better."""
-    by_mixture = {one.polished: one.agreement for one in tried}
-    return True in by_mixture and by_mixture[True] > (1.0 + _IMPROVED) * by_mixture[False]
-
-
-def _mixed_candidates(
-    table: Partitions, k: int, names: Sequence[str], unobserved: str, seed: int
-) -> Iterator[tuple[Candidate, Any]]:
-    """DAL and LWEA, and what the mixture makes of them where it is believed; the rest could not be taken."""
-    tried = []
-    for candidate, model in candidates(
-        table, k, ["DAL"], unobserved, seed, polish=labels_each(table) >= _ENOUGH
-    ):
-        tried.append(candidate)
-        yield candidate, model
-    believed = _improves(tried)
-    others = [name for name in names if name == "LWEA" or (believed and name == "MixtureConsensus")]
-    yield from candidates(table, k, others, unobserved, seed, polish=believed)
+def limits_for(table: Partitions) -> dict[str, float]:
+    """The most base clusters of each candidate; with weights, without those that learn weights themselves."""
+    made = {name: getattr(consensus, name) for name in selection.CANDIDATES}
+    weighted = table.base_weights is not None
+    return {
+        name: each.max_base_clusters for name, each in made.items() if not (weighted and each.weighs_bases)
+    }
 
 
 def candidates(
@@ -348,30 +289,6 @@ def _again(table: Partitions, k: int, candidate: Candidate, unobserved: str, see
 
 def _polished(table: Partitions, model: Any, unobserved: Any) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
-
-
-def _reason(best: Candidate, lead: float, sampled: bool) -> str:
-    where = f" on {SAMPLE} instances" if sampled else ""
-    if not lead:
-        return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
-    numbers = "The base clusterings have other numbers of clusters, and"
-    if best.polished or best.method == "MixtureConsensus":
-        return (
-            f"{numbers} the mixture makes DAL agree better with them by more than {_IMPROVED:.0%}{where}, as "
-            f"it does where they err independently; this answer agrees best (mean NMI {best.agreement:.3f})."
-        )
-    if best.method == "DAL":
-        return f"{numbers} neither LWEA nor the mixture agrees much better with them{where}."
-    return (
-        f"{numbers} it agrees better with them than DAL by more than {lead:.0%}{where} (mean NMI "
-        f"{best.agreement:.3f})."
-    )
-
-
-def lead_of(table: Partitions, k: int) -> float:
-    """How far ahead of DAL another method must be: 0 where most base clusterings have about `k` clusters."""
-    near = np.abs(table.n_clusters_per_partition - k) <= _NEAR * k
-    return 0.0 if np.average(near, weights=table.base_weights) >= _SHARE_NEAR else _LEAD
 
 
 def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:

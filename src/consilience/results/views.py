@@ -142,9 +142,8 @@ def fuse_views(
     direct = _view_method(method, clusterer, kind, view_weights)
     merging = "auto" if isinstance(method, str) and method.lower() in ("auto", "labels") else method
     if direct is None and merging != "auto":
-        named_method(
-            merging, 1, "error", 0, of="fuse_views"
-        )  # a wrong name is an error before the views are clustered
+        # A wrong name is an error before the views are clustered.
+        named_method(merging, 1, "error", 0, of="fuse_views")
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
     m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
