@@ -223,14 +223,14 @@ class TestFuse:
         assert [row["label (id)"] for row in rows_of(said(capfd).out)] == ["x", "y", "z"]
 
     def test_large_tables_are_read_and_written_in_pieces(self, here, monkeypatch):
-        from consilience.io import write
+        from consilience.evidence import reading
 
         rng = np.random.default_rng(0)
         truth = rng.integers(0, 3, 5000)
         columns = {f"b{j}": np.where(rng.random(5000) < 0.1, 0, truth).astype(str) for j in range(3)}
         ids = np.array([f"id-{p}" for p in rng.permutation(5000)])
         pq.write_table(pa.table({"id": ids, **columns}), "big.parquet", row_group_size=512)
-        monkeypatch.setattr(write, "ROWS_A_PIECE", 700)
+        monkeypatch.setattr(reading, "ROWS_A_BATCH", 700)
         assert run(["fuse", "big.parquet", "--id", "id", "-k", "3", "-q", "-o", "out.parquet"]) == 0
         found = pq.read_table("out.parquet")
         assert found["id"].to_pylist() == ids.tolist()
@@ -249,11 +249,15 @@ class TestErrors:
                 2,
                 "-k must be a number from 1, or auto. Got 'none'. Hint",
             ),
-            (["fuse", "people.csv", "-m", "PCX"], 2, "no method 'PCX' for this input. Hint: did you mean"),
+            (
+                ["fuse", "people.csv", "-m", "PCX"],
+                2,
+                "there is no method 'PCX' for labels. Hint: did you mean PCE?",
+            ),
             (
                 ["fuse", "people.csv", "-m", "APMC"],
                 2,
-                "APMC takes views, not labels. Hint: use it in consilience cluster",
+                "consilience fuse merges labels of base clusterings. Hint: use it in consilience cluster",
             ),
             (["fuse", "people.csv", "-p", "gamma=1"], 2, "--param needs --method. Hint"),
             (
@@ -262,7 +266,11 @@ class TestErrors:
                 "PCE has no parameter 'gama'. Hint: did you mean",
             ),
             (["fuse", "people.csv", "-m", "PCE", "-p", "gamma"], 2, "has no value. Hint"),
-            (["fuse", "people.csv", "people.csv"], 2, "2 files can be joined by id only. Hint"),
+            (
+                ["fuse", "people.csv", "ids.csv"],
+                2,
+                "2 files can be joined by id only, and 'people' has no id column. Hint",
+            ),
             (["fuse"], 2, "Missing argument 'LABELS...'. Hint: see consilience fuse --help."),
             (["fuse", "people.csv", "-o", "no/where.csv"], 2, "there is no folder 'no' to write to. Hint"),
             (["fuse", "people.csv", "-o", "x.xlsx#a"], 2, "cannot write into a sheet, 'x.xlsx#a'. Hint"),
@@ -290,9 +298,13 @@ class TestErrors:
             (
                 ["fuse", "floats.csv", "-k", "2"],
                 1,
-                "'a' has the value 0.5 in row 1, which is no cluster label. Hint",
+                "'a' has the value 0.5 in row 1 of floats.csv, which is no cluster label. Hint",
             ),
-            (["fuse", "ids.csv", "-k", "2"], 2, "column 'who' has a different value in every row. Hint"),
+            (
+                ["fuse", "ids.csv", "-k", "2"],
+                2,
+                "base clustering 'who' has a different label in every row. Hint",
+            ),
             (["fuse", "same.csv", "-k", "2"], 1, "two columns named 'a'. Hint"),
             (
                 ["cluster", "people.csv", "-k", "2"],
@@ -302,7 +314,7 @@ class TestErrors:
             (
                 ["compare", "people.csv", "--id", "who", "-m", "DAL,NOPE"],
                 2,
-                "no method 'NOPE' for this input",
+                "there is no method 'NOPE' for labels. Hint",
             ),
             (["methods", "--input", "songs"], 2, "no method takes 'songs'. Hint"),
             (["report", "people.csv"], 1, "people.csv is not JSON"),

@@ -164,4 +164,4 @@ def test_a_saved_result_that_is_no_text(here, error):
     (here / "deep.json").write_bytes(b"[" * 200_000)
     code, err = error("report", "deep.json")
     assert code == 1
-    assert "Hint: it is what fuse --json wrote." in err
+    assert "Hint: it is what --save or --json wrote." in err

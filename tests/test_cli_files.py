@@ -451,7 +451,7 @@ def test_what_does_not_fit_in_memory_is_read_in_blocks(tables, monkeypatch, told
 
 
 def test_many_rows_are_said_to_be_in_memory(tables, monkeypatch, told):
-    monkeypatch.setattr("consilience.cli.memory._MANY", 300)
+    monkeypatch.setattr("consilience.cli.job._MANY", 300)
     err = told("fuse", str(tables / "t.parquet"), *OPTIONS)[2]
     assert err.startswith("4e+02 rows of 6 columns take some")
     assert "GB are free: working in memory.\n" in err

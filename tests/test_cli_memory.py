@@ -8,7 +8,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from consilience.cli import memory
+from consilience._support.memory import free_memory
+from consilience.cli import job
 from consilience.cli.main import run
 from consilience.io import files
 
@@ -41,13 +42,13 @@ kinds = pytest.mark.parametrize("path", ["csv", "csv.gz", "parquet", "arrow"], i
 
 @kinds
 def test_the_size_of_a_table_is_known_before_it_is_read(path):
-    rows, columns = memory._size(path, files.Source())
+    rows, columns = job._size(path, files.Source())
     assert columns == M
     if path.endswith(("parquet", "arrow")):
         assert rows == N
     else:
         assert N / 4 < rows < 4 * N  # of compressed text it is a guess
-    assert memory._size(path, files.Source(columns=("b0", "b1")))[1] == 2
+    assert job._size(path, files.Source(columns=("b0", "b1")))[1] == 2
 
 
 @kinds
@@ -74,5 +75,5 @@ def test_enough_is_enough(path, monkeypatch, capfd):
 
 def test_the_machine_says_how_much_is_free(monkeypatch):
     monkeypatch.delenv("CONSILIENCE_MEMORY", raising=False)
-    free = memory.free_memory()
+    free = free_memory()
     assert free is None or 1e6 < free < 1e15

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 from consilience._support.files import Outputs, whole_file
 from consilience.cli.main import run
 from consilience.io import files
+from tests.test_cli_files import write_xlsx
 
 PEOPLE = "who,a,b,c\nann,gold,spender,\nbob,basic,saver,\ncleo,gold,,high\ndan,basic,NA,low\neve,,saver,low\n"
 FUSE = ["fuse", "people.csv", "--id", "who", "-k", "2", "-q"]
@@ -147,7 +149,7 @@ class TestCommands:
     def test_a_link_to_an_input_is_still_an_input(self, here, capfd):
         (here / "link.csv").symlink_to("people.csv")
         assert run([*FUSE, "-o", "link.csv"]) == 2
-        assert "is named twice" in capfd.readouterr().err
+        assert "'link.csv' is the same file as 'people.csv'" in capfd.readouterr().err
 
     def test_files_appear_where_the_reader_of_standard_output_went_away(self, here):
         (here / "long.csv").write_text("a,b\n" + "0,0\n1,1\n" * 50_000)
@@ -274,3 +276,55 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_harmless(here, name):
     assert text.count(f"'{name}") == 4
     assert text.count(name) == 4
     assert text.splitlines()[-1].replace('"', "").endswith(",-5")  # a number is none
+
+
+class TestInputsAreSafe:
+    """No output takes the place of a file that is read, under whatever name; all before the work."""
+
+    @pytest.fixture
+    def workbook(self, here):
+        sheet = [[cell or None for cell in line.split(",")] for line in PEOPLE.splitlines()]
+        write_xlsx("w.xlsx", {"S": sheet, "T": sheet})
+        return here
+
+    def refused(self, arguments, what, capfd):
+        before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+        assert run([*arguments, "--id", "who", "-k", "2"]) == 2
+        assert what in capfd.readouterr().err
+        assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+    @pytest.mark.parametrize("option", ["--save", "--report", "-o"])
+    def test_a_workbook_of_which_a_sheet_is_read(self, workbook, option, capfd):
+        self.refused(["fuse", "w.xlsx#S", option, "w.xlsx"], "'w.xlsx' is the same file as 'w.xlsx#S'", capfd)
+
+    def test_the_table_of_like_and_that_of_profile(self, here, capfd):
+        (here / "earlier.csv").write_text("who,label\nann,0\nbob,1\n")
+        for option in ("--like", "--profile"):
+            command = ["fuse", "people.csv", option, "earlier.csv", "-o", "earlier.csv"]
+            self.refused(command, "'earlier.csv' is named twice and would be overwritten", capfd)
+
+    def test_another_name_of_the_same_file(self, here, capfd):
+        os.symlink("people.csv", "link.csv")
+        os.link("people.csv", "hard.csv")
+        for name in ("link.csv", "hard.csv"):
+            self.refused(["fuse", "people.csv", "-o", name], "is the same file as 'people.csv'", capfd)
+
+    def test_the_folder_that_is_read(self, here, capfd):
+        (here / "parts").mkdir()
+        table = pa.table({"who": ["a", "b", "c"], "x": [0, 0, 1], "y": [0, 1, 1]})
+        pq.write_table(table, "parts/0.parquet")
+        self.refused(
+            ["fuse", "parts", "-o", "parts/out.parquet"], "would be in the folder that is read", capfd
+        )
+        self.refused(["fuse", "parts", "--engine", "blocks", "-o", "parts"], "'parts' is named twice", capfd)
+
+    @pytest.mark.parametrize("again", ["people.csv", "./people.csv", "link.csv"])
+    @pytest.mark.parametrize("command", ["fuse", "cluster", "compare", "simulate"])
+    def test_a_table_named_twice_does_not_count_twice(self, here, again, command, capfd):
+        os.symlink("people.csv", "link.csv")
+        assert run([command, "people.csv", again, "--id", "who"]) == 2
+        assert f"{again!r} is named twice. Hint: name every table once." in capfd.readouterr().err
+
+    def test_two_sheets_are_two_tables(self, workbook, capfd):
+        assert run(["fuse", "w.xlsx#S", "w.xlsx#T", "--id", "who", "-k", "2", "-q"]) == 0
+        self.refused(["fuse", "w.xlsx#S", "w.xlsx#S"], "'w.xlsx#S' is named twice", capfd)

@@ -311,3 +311,17 @@ def test_instances_in_no_cluster_are_no_cluster_to_follow(march, capfd):
     assert run([*fuse, "--like", "earlier.csv", "-o", "now.csv"]) == 0
     assert "All clusters stayed." in capfd.readouterr().err
     assert Path("now.csv").read_text() == Path("earlier.csv").read_text()
+
+
+def test_report_takes_what_save_wrote(march, capfd):
+    assert run(["report", "march.consilience", "-o", "page.html", "--title", "March"]) == 0
+    page = Path("page.html").read_text()
+    assert "<title>March" in page
+    assert run(["fuse", "march.csv", "--id", "id", "-k", "3", "--json"]) == 0
+    Path("march.json").write_text(capfd.readouterr().out)
+    assert run(["report", "march.json", "--title", "March"]) == 2
+    assert "JSON has the heading already." in capfd.readouterr().err
+    Path("broken.consilience").write_bytes(Path("march.consilience").read_bytes()[:300])
+    assert run(["report", "broken.consilience"]) == 1
+    assert capfd.readouterr().err.startswith("Error: ")
+    assert not Path("report.html").exists()

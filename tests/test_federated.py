@@ -364,7 +364,7 @@ def test_check_shows_what_would_leave_and_no_id(party, capfd):
 
 
 def test_a_command_that_needs_flower_says_so(monkeypatch, capfd):
-    monkeypatch.setattr("consilience.cli.federated.find_spec", lambda name: None)
+    monkeypatch.setattr("consilience.cli.commands.federated.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "flwr", None)
     assert run(["federated", "demo"]) == 1
     assert "needs flwr. Hint: pip install 'consilience[federated]'" in capfd.readouterr().err

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from consilience._support.errors import UsageError
+from consilience._support.errors import Hint, UsageError
 
 # Where methods are, and what those of each subpackage take.
 SUBPACKAGES = {"consensus": "labels", "features": "features", "multiview": "views"}
@@ -100,8 +100,14 @@ def resolve(name: str, kinds: Sequence[str], *, of: str = "fuse") -> Any:
     near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=3)
     hint = f"did you mean {' or '.join(known[each].__name__ for each in near)}? " if near else ""
     raise UsageError(
-        f"The 'method' parameter of {of} must be 'auto', an estimator or the name of a method for "
-        f"{' or '.join(kinds)}. Got {name!r} instead.",
+        Hint(
+            "The 'method' parameter of {of} must be 'auto', an estimator or the name of a method for "
+            "{kinds}. Got {name!r} instead.",
+            command="there is no method {name!r} for {kinds}.",
+            of=of,
+            kinds=" or ".join(kinds),
+            name=name,
+        ),
         hint=f"{hint}the names are {', '.join(names)}." if not near else hint.strip(),
         command=f"{hint}consilience methods lists all.",
     )

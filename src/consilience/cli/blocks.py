@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from consilience import dask
-from consilience._support.errors import InputError, UsageError
+from consilience._support.errors import InputError
 from consilience._support.optional import optional_import
-from consilience.cli.memory import why_not
 from consilience.cli.results import Told
 from consilience.dask.aggregate import read_table
 from consilience.dask.blocks import BLOCK_ROWS, load
@@ -203,14 +202,6 @@ def _workers(wanted: bool, scheduler: str | None = None) -> Iterator[None]:
         distributed.Client(cluster),
     ):
         yield
-
-
-def check(paths: list[str], source: Source) -> None:
-    """Refuse what cannot be read in blocks."""
-    if reason := why_not(paths, source):
-        raise UsageError(
-            f"--engine blocks and dask read one table: {reason}.", hint="or use --engine memory."
-        )
 
 
 def as_parquet(path: str, source: Source, target: str) -> None:

@@ -7,6 +7,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
 import typer
@@ -40,8 +41,42 @@ class App(typer.Typer):
         super().__init__(cls=Group, **options)
 
     def command(self, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
-        """As in typer."""
-        return super().command(*arguments, **{"cls": Command, **options})
+        """As in typer; a parameter that is a dataclass of options is all of these."""
+        register = super().command(*arguments, **{"cls": Command, **options})
+
+        def spread_and_register(function: Any) -> Any:
+            register(spread(function))
+            return function
+
+        return spread_and_register
+
+
+def spread(function: Any) -> Any:
+    """A function with the fields of a dataclass in place of a parameter that is one."""
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    if not groups:
+        return function
+
+    def command(**values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(**{each.name: values.pop(each.name) for each in fields(kind)})
+        function(**values)
+
+    parameters = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in groups:
+            own = get_type_hints(groups[name], include_extras=True)
+            for each in fields(groups[name]):
+                parameters.append(
+                    parameter.replace(name=each.name, default=each.default, annotation=own[each.name])
+                )
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
 
 
 def page(command: Any, ctx: Any) -> str:

@@ -11,8 +11,7 @@ from typing import Any
 
 from consilience._support.errors import Hinted, UsageError
 from consilience._support.optional import optional_import
-from consilience.cli.errors import Interrupted
-from consilience.cli.signals import Terminated, ended_by_signals, signals_kept
+from consilience.cli.signals import Interrupted, Terminated, ended_by_signals, signals_kept
 
 FAILURE, USAGE, SIGNALLED, INTERRUPTED = 1, 2, 128, 130
 

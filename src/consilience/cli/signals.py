@@ -22,6 +22,10 @@ class Terminated(BaseException):
         self.code = 128 + number
 
 
+class Interrupted(Exception):
+    """Ctrl-C in a command that keeps what it has done."""
+
+
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
     """Inside, signals that would end the process at once raise `Terminated`; ignored ones stay ignored."""

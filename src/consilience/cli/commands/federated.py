@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from consilience import cli, io
+from consilience import io
 from consilience._support.errors import UsageError
 from consilience._support.optional import optional_import
 from consilience._support.values import counted
+from consilience.cli import options
 from consilience.cli.help import App
+from consilience.cli.terminal import bar, show, talk
 
 if TYPE_CHECKING:
     from consilience.federated import Prepared
@@ -48,7 +49,7 @@ def check(
         str | None, typer.Option(help="Environment variable with that key.", metavar="NAME")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show what would leave a party, before anything does; nothing is sent.
 
@@ -69,12 +70,9 @@ def check(
     if as_json:
         print(json.dumps(about, indent=1))
         return
-    from consilience.cli.app import _show
-
     head = ["column", "labels", "labels held back", "rows", "rows held back"]
-    _show(head, [[str(value) for value in column] for column in found.columns])
-    if not quiet:
-        print(_in_words(about, given), file=sys.stderr)
+    show(head, [[str(value) for value in column] for column in found.columns])
+    talk(_in_words(about, given), quiet)
 
 
 def _about(found: Prepared, fingerprint: str | None) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def demo(
     secure: Annotated[
         bool, typer.Option("--secure", help="With TLS and authentication of the nodes.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Let three banks merge their segments, with a server and a node for each on this machine.
 
@@ -124,12 +122,11 @@ def demo(
     if place.exists() and not place.is_dir():
         raise UsageError(f"{folder!r} is not a folder.", hint="give another name.")
     banks = three_banks(place)
-    with cli.progress.bar(quiet) as told:
+    with bar(quiet) as told:
         told("starting a link and three nodes", 0, 2)
         with LocalFederation(place, banks, secure=secure) as federation:
             told("merging", 1, 2)
             federation.run(2)
     for bank, config in banks.items():
         print(f"{bank}\n{Path(config['output']).read_text()}")
-    if not quiet:
-        print(f"Tables, settings of the nodes, logs and results are in {place}/", file=sys.stderr)
+    talk(f"Tables, settings of the nodes, logs and results are in {place}/", quiet)

@@ -1,0 +1,117 @@
+"""`consilience compare`."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import consilience
+from consilience import cli, io
+from consilience.cli import options
+from consilience.cli.options import Engine, Unobserved
+from consilience.cli.terminal import show
+
+if TYPE_CHECKING:
+    from consilience import Comparison
+
+
+def compare(
+    labels: options.Labels,
+    *,
+    clusters: Annotated[
+        str,
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="Number of clusters, several (4,6,8), a range (4-8), or auto.",
+            metavar="NUMBERS",
+        ),
+    ] = "auto",
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            "-m",
+            help="Names separated by commas; all is every label method; left out, those that auto tries.",
+            metavar="A,B,...",
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="How often each method is fitted for its stability.", metavar="NUMBER")
+    ] = 5,
+    report: options.Report = None,
+    title: options.Title = None,
+    as_json: options.AsJson = False,
+    reading: options.ReadingLabels,
+    noise: options.Noise = False,
+    unobserved: options.Unseen = Unobserved.error,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run several methods on one table and show how good they are without any true classes.
+
+    Agreement is the mean NMI with the base clusterings, stability the likeness of answers from parts of
+    them, confidence its mean over instances. Agreement favours more clusters, so methods are ranked by it
+    within a number of clusters, and the number that the labels support comes first. The page lets you
+    toggle between the answers.
+
+    Example: `consilience compare banks.csv --id customer -k 3-6 -m DAL,PCE,LWGP --report page.html`
+    """
+    job = cli.job.Job(labels, reading, options.Writing(report=report, title=title), quiet=quiet)
+    names = _names(methods)
+    ks = options.several_n_clusters(clusters)
+    cli.job.check_outputs(labels, (), [report], stdout=True)  # the table of methods goes there
+    job.require_memory()
+    with job.run() as run:
+        table = run.labels(Engine.memory, unobserved, noise=noise, whole=True)
+        found = consilience.compare(
+            table,
+            ks,
+            methods=names,
+            unobserved=unobserved.value,
+            n_resamples=resamples,
+            random_state=seed,
+            progress=run.told,
+        )
+        if report is not None:
+            run.told("drawing the page")
+            if not found.fusions:
+                raise ValueError(f"every method failed; the first said: {found.rows[0].error}")
+            summary = consilience.report.summarize(found, title=title, command=cli.results.command())
+            io.files.write_text(run.outputs, report, consilience.report.render(summary))
+        run.last = lambda: _show(found, as_json)
+        run.words = found.reason
+
+
+def _names(methods: str | None) -> list[str] | None:
+    if methods is None:
+        return None
+    if methods == "all":
+        return [method.name for method in cli.catalog.catalogue() if method.input == "labels"]
+    names = list(options.split(methods))
+    for name in names:
+        if name != "auto":
+            options.method(name, None)
+    return names
+
+
+def _show(found: Comparison, as_json: bool) -> None:
+    if as_json:
+        rows = [{name: _plain(value) for name, value in row._asdict().items()} for row in found.rows]
+        print(json.dumps(rows, indent=1))
+        return
+    table = []
+    for row in found.rows:
+        agreement, stable, sure = (f"{each:.3f}" for each in (row.agreement, row.stability, row.confidence))
+        cells = [agreement, str(row.rank), stable, sure, f"{row.seconds:.2f}"]
+        table.append(
+            [row.method, str(row.n_clusters), *([row.error, "", "", "", ""] if row.error else cells)]
+        )
+    show(["method", "clusters", "agreement", "rank", "stability", "confidence", "seconds"], table)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,125 @@
+"""`consilience fuse`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import consilience
+from consilience import cli
+from consilience._support.errors import UsageError
+from consilience._support.values import did_you_mean
+from consilience.cli import options
+from consilience.cli.options import Unobserved
+from consilience.cli.terminal import bar, talk
+
+
+def fuse(
+    labels: options.Labels,
+    *,
+    clusters: options.Clusters = "auto",
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="auto, or a name from consilience methods.", metavar="NAME"),
+    ] = "auto",
+    like: options.Like = None,
+    name_after: Annotated[
+        str | None,
+        typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN"),
+    ] = None,
+    profile: options.Profile = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="How much columns count, as in bank_a=2,bank_b=1; 1 by default.", metavar="A=N,..."
+        ),
+    ] = None,
+    param: options.Parameters = None,
+    writing: options.WritingLabels,
+    reading: options.ReadingLabels,
+    noise: options.Noise = False,
+    unobserved: options.Unseen = Unobserved.error,
+    engines: options.Engines,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Merge a table of base labels into one clustering of all instances.
+
+    Example: `consilience fuse banks.csv --id customer -k 4 -o merged.csv --report page.html`
+
+    Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
+    """
+    job = cli.job.Job(labels, reading, writing, engines, profile, like, quiet)
+    k = options.n_clusters(clusters)
+    chosen = method if method.lower() == "auto" and not param else options.method(method, param)
+    settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
+    counts = None if weights is None else _weights(weights)
+    needs = {
+        "--report": writing.report,
+        "--json": writing.as_json,
+        "--save": writing.save,
+        "--like": like,
+        "--profile": profile,
+        "--noise": noise,
+    }
+    if job.folder is not None:
+        needs |= {"--imputed": writing.imputed, "--name-after": name_after, "--weights": weights}
+    whole = next((option for option, given in needs.items() if given), "")
+    engine = job.engine(whole)
+    job.check_outputs()
+    if job.folder is not None:
+        with bar(quiet) as told:
+            done = cli.blocks.fuse_to_folder(
+                labels[0],
+                job.folder,
+                k,
+                job.source,
+                on_dask=engine is options.Engine.dask,
+                scheduler=engines.scheduler,
+                checkpoint=engines.checkpoint,
+                seed=seed,
+                told=told,
+                **settings,
+            )
+        talk(done, quiet)
+        return
+    with job.run() as run:
+        table = run.labels(engine, unobserved, noise=noise, whole=bool(whole))
+        if name_after is not None and name_after not in table.names:
+            raise UsageError(
+                f"--name-after: no base clustering with labels is called {name_after!r}.",
+                did_you_mean(name_after, table.names),
+            )
+        run.read_facts(table)
+        run.told("merging")
+        fusion = consilience.fuse(
+            table if run.instances is None else table.take_seen(),
+            k,
+            like=run.earlier,
+            weights=counts,
+            named_after=name_after,
+            random_state=seed,
+            progress=run.told,
+            **settings,
+        )
+        if run.instances is not None:
+            fusion = cli.results.of_all(fusion, table, 0 if unobserved is Unobserved.largest else -1)
+        run.write(fusion)
+
+
+def _weights(text: str) -> dict[str, float]:
+    """How much base clusterings count, by name."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = part.rpartition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            name = ""
+        if not name.strip():
+            raise UsageError(
+                f"--weights {part.strip()!r} is no name and number.",
+                hint="as in --weights bank_a=2,bank_b=1.",
+            )
+    return found

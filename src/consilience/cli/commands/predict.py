@@ -1,0 +1,51 @@
+"""`consilience predict`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from consilience import cli
+from consilience.cli import options
+
+
+def predict(
+    result: options.Saved,
+    new: Annotated[
+        list[str],
+        typer.Argument(
+            help="New instances: their labels by the same base clusterings, or tables of the same views. "
+            "Columns and views may be left out.",
+            metavar="NEW...",
+        ),
+    ],
+    *,
+    output: options.Output = None,
+    reading: options.ReadingLabels,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse labels that the saved result does not know.")
+    ] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Place new instances in the clusters of a saved result.
+
+    Writes a table with the label, the confidence and the next best cluster of each. An instance about which
+    nothing is known gets the label -1. A label that the saved result does not know counts as missing.
+
+    Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
+    """
+    job = cli.job.Job(new, reading, quiet=quiet)
+    cli.job.check_outputs([result, *new], [output])
+    with job.run() as run:
+        fusion = cli.saved.read_result(result)
+        if fusion.partitions.views is None:
+            found = cli.saved.place_labels(fusion, new, job.source, strict=strict, told=run.told)
+        else:
+            found = cli.saved.place_views(fusion, new, job.source)
+        cli.results.write_placed(found, run.outputs, output or "-", run.told, fusion.cluster_names)
+        labels = found.placed.labels
+        lost = int((labels < 0).sum())
+        nowhere = f"; nothing is known of {lost}" if lost else ""
+        unknown = f"Warning: {found.unknown}\n" if found.unknown else ""
+        run.words = f"{unknown}Placed {len(labels) - lost} of {len(labels)} instances{nowhere}."

@@ -1,0 +1,340 @@
+"""What a command reads and writes, where the work is done, and what is refused before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.dataset as pa_dataset
+
+import consilience
+from consilience import Fusion, Partitions, cli
+from consilience._support import memory as _memory
+from consilience._support.errors import InputError, UsageError
+from consilience._support.files import Outputs, is_special
+from consilience.cli.options import Engine, Engines, Reading, Unobserved, Writing, WritingLabels
+from consilience.cli.terminal import Bar, bar, talk
+from consilience.evidence.labels import Instances, read_labels
+from consilience.io import excel, files
+from consilience.io.files import COMPRESSED, STDIO, Source, kind_of
+
+# Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
+# every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
+LEAN, WHOLE, VIEWS = (10, 100), (30, 200), (60, 200)
+_MANY = 1_000_000  # rows from which on a line says where they are worked on
+_SAMPLE = 1 << 16  # bytes of a text file from which its rows are estimated
+_PACKED = 4  # how much larger text is than a compressed file of it
+
+
+@dataclass
+class Job:
+    """The tables of a command, what is written of its result, and where the work is done."""
+
+    paths: Sequence[str]
+    reading: Reading
+    writing: Writing = field(default_factory=Writing)
+    engines: Engines = field(default_factory=Engines)
+    profile: str | None = None
+    like: str | None = None
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_twice(self.paths)
+        self.source = self.reading.source(self.paths, (self.profile, self.like), quiet=self.quiet)
+        self.id_name = self.source.id_name(self.paths)
+        writing = self.writing
+        if writing.title is not None and writing.report is None and not writing.as_json:
+            raise UsageError("--title is the heading of a page.", hint="also give --report page.html.")
+        if self.profile is not None and self.source.of(self.profile).id_column is None:
+            raise UsageError("--profile is joined by id.", hint="name the id column with --id.")
+
+    @property
+    def imputed(self) -> str | None:
+        """Where the completed table goes."""
+        return self.writing.imputed if isinstance(self.writing, WritingLabels) else None
+
+    @property
+    def folder(self) -> str | None:
+        """The folder of Parquet files that the answer goes to, where it does."""
+        output = self.writing.output
+        in_blocks = self.engines.engine in (Engine.blocks, Engine.dask)
+        return output if in_blocks and output and output != STDIO and not Path(output).suffix else None
+
+    def check_outputs(self) -> None:
+        """Refuse what could not be written or would destroy an input, before the work is done."""
+        inputs = [*self.paths, *(path for path in (self.profile, self.like) if path is not None)]
+        output, report, save = self.writing.output, self.writing.report, self.writing.save
+        if self.folder is not None:
+            refuse_overwriting(inputs, [self.folder])
+            return
+        if save == STDIO:
+            raise UsageError("a result cannot be saved to standard output.", hint="give --save a file name.")
+        check_outputs(inputs, (output, self.imputed), (report, save), stdout=self.writing.as_json)
+
+    @contextmanager
+    def run(self) -> Iterator[Run]:
+        """The work: a bar, and files that appear together at the end or not at all."""
+        with cli.signals.together() as outputs:
+            with bar(self.quiet) as told, ExitStack() as opened:
+                told("reading")
+                run = Run(self, told, outputs, opened)
+                if self.like is not None:
+                    run.earlier = cli.saved.read_earlier(self.like, self.source, self.id_name)
+                yield run
+            run.last()
+        talk(run.words, self.quiet or not run.words)
+
+    # --- where the work is done -----------------------------------------------------------------------------
+
+    def engine(self, whole: str = "") -> Engine:
+        """Where `fuse` works: as it was told, or by the size of the table.
+
+        `whole` names an option that needs every instance in memory; it is empty where there is none. What is
+        decided is said, for tables of many rows.
+        """
+        asked, scheduler, checkpoint = self.engines.engine, self.engines.scheduler, self.engines.checkpoint
+        why_not = self._why_not_in_blocks()
+        in_blocks = asked in (Engine.blocks, Engine.dask)
+        if in_blocks and whole:
+            raise UsageError(
+                f"{whole} needs the whole table in memory.", hint="leave it out, or use --engine memory."
+            )
+        if in_blocks and why_not:
+            raise UsageError(
+                f"--engine blocks and dask read one table: {why_not}.", hint="or use --engine memory."
+            )
+        if (checkpoint is not None and self.folder is None) or (
+            scheduler is not None and asked is not Engine.dask
+        ):
+            raise UsageError(
+                "--scheduler and --checkpoint need --engine dask, and --checkpoint a folder to write to.",
+                hint="as in --engine dask -o merged/.",
+            )
+        if in_blocks:
+            return asked
+        needed = estimate(self.paths, self.source, WHOLE if whole else LEAN)
+        if needed.fits:
+            if needed.rows >= _MANY:
+                self.source.say(f"{needed}: working in memory.")
+            return Engine.memory
+        only = why_not if asked is Engine.auto else "leave out --engine memory"
+        if whole or only:
+            hint = f"{whole} needs the whole table in memory; leave it out" if whole else only
+            _refuse(needed, f"{hint}, and one table is read in blocks.")
+        self.source.say(f"{needed}: reading in blocks, twice (--engine blocks).")
+        return Engine.blocks
+
+    def _why_not_in_blocks(self) -> str:
+        """Why this input cannot be read in blocks; empty if it can."""
+        if len(self.paths) > 1:
+            return "several files are joined in memory; put them in one table"
+        if self.source.long is not None:
+            return "--long is read in memory; put it in a table with a column per source"
+        path = self.paths[0]
+        if path == STDIO or is_special(path):
+            return "a pipe can be read only once; write it to a file"
+        if kind_of(path) == "excel":
+            return "Excel is read in memory; save it as CSV"
+        return ""
+
+    def require_memory(self, *, views: bool = False) -> None:
+        """Refuse tables that do not fit in memory, where there is no other way."""
+        needed = estimate(self.paths, self.source, VIEWS if views else WHOLE)
+        if not needed.fits:
+            _refuse(
+                needed,
+                "use fewer instances or features, or consilience.dask.APMC."
+                if views
+                else "fuse -o reads one table in blocks; elsewhere name fewer --columns.",
+            )
+
+
+@dataclass
+class Run:
+    """A job at work."""
+
+    job: Job
+    told: Bar
+    outputs: Outputs
+    opened: ExitStack
+    earlier: Any = None  # the result that cluster numbers are kept from
+    instances: Instances | None = None  # where rows go back to; None where a row is an instance
+    facts: Any = None  # the table of --profile
+    last: Callable[[], None] = lambda: None  # done below the bar, before files appear: printing
+    words: str = ""  # what is said when all files are there
+
+    def labels(self, engine: Engine, unobserved: Unobserved, *, noise: bool, whole: bool) -> Partitions:
+        """The table of labels; its rows are instances, or distinct with `instances` beside them."""
+        paths, source = self.job.paths, self.job.source
+        if engine is not Engine.memory:
+            reader = cli.blocks.opened(
+                paths[0],
+                source,
+                self.told,
+                on_dask=engine is Engine.dask,
+                scheduler=self.job.engines.scheduler,
+            )
+            self.instances = table = self.opened.enter_context(reader)
+            return table.compact(unobserved=unobserved)
+        read = read_labels(paths, source)
+        if whole:
+            return read.partitions(negative="noise" if noise else "missing", unobserved=unobserved)
+        compact, self.instances = read.compact(unobserved=unobserved)
+        return compact
+
+    def read_facts(self, table: Partitions) -> None:
+        """Read what --profile names, for the instances of a table."""
+        if self.job.profile is not None and self.facts is None:
+            self.facts = cli.saved.read_facts(self.job.profile, self.job.source, table)
+
+    def write(self, fusion: Fusion) -> None:
+        """Everything that was asked for."""
+        job, profile = self.job, None
+        self.read_facts(fusion.partitions)
+        if self.facts is not None:
+            self.told("profiling", 0, 1)
+            profile = consilience.diagnostics.profile(fusion, self.facts)
+        cli.results.write_fusion(
+            fusion,
+            self.outputs,
+            self.told,
+            instances=self.instances,
+            output=job.writing.output,
+            imputed=job.imputed,
+            report=job.writing.report,
+            as_json=job.writing.as_json,
+            save=job.writing.save,
+            title=job.writing.title,
+            profile=profile,
+        )
+        self.words = fusion.summary() if profile is None else f"{fusion.summary()}\n\n{profile}"
+
+
+# --- inputs and outputs -------------------------------------------------------------------------------------
+
+
+def refuse_twice(paths: Sequence[str]) -> None:
+    """Refuse a table that is named twice, which would count twice."""
+    for n, path in enumerate(paths):
+        for other in paths[:n]:
+            if excel.split_sheet(path)[1] == excel.split_sheet(other)[1] and _same(path, other):
+                raise UsageError(f"{path!r} is named twice.", hint="name every table once.")
+
+
+def check_outputs(
+    inputs: Sequence[str],
+    tables: Sequence[str | None] = (),
+    others: Sequence[str | None] = (),
+    *,
+    stdout: bool = False,
+) -> None:
+    """Refuse what could not be written or would destroy an input, before the work is done.
+
+    `tables` have their kind by suffix, `others` do not; `stdout` says whether standard output is taken.
+    """
+    written = [path for path in (*tables, *others) if path is not None]
+    if written.count(STDIO) + stdout > 1:
+        raise UsageError("only one result can go to standard output.", hint="give the others a file name.")
+    refuse_overwriting(inputs, written)
+    for table in tables:
+        for folder in inputs:
+            if table is not None and Path(folder).is_dir() and _same(os.path.dirname(table) or ".", folder):
+                raise UsageError(f"{table!r} would be in the folder that is read.", hint="give another one.")
+    for table in tables:
+        if table is not None:
+            files.check_output(table)
+    for other in others:
+        if other is not None and other != STDIO:
+            files.require_folder(other)
+
+
+def refuse_overwriting(inputs: Sequence[str], written: Sequence[str]) -> None:
+    """Refuse to write to what is read, and to write to one file twice."""
+    written = [path for path in written if path != STDIO and not is_special(path)]  # those take everything
+    for n, path in enumerate(written):
+        for other in (*inputs, *written[:n]):
+            if _same(path, other):
+                raise UsageError(
+                    f"{path!r} is {_twice(path, other)} and would be overwritten.", hint="give another name."
+                )
+
+
+def _twice(path: str, other: str) -> str:
+    same = os.path.abspath(path) == os.path.abspath(other)
+    return "named twice" if same else f"the same file as {other!r}"
+
+
+def _same(path: str, other: str) -> bool:
+    """Whether two paths name one file, whatever sheet of it."""
+    first, second = (excel.split_sheet(each)[0] for each in (path, other))
+    with suppress(OSError):
+        return os.path.samefile(first, second)
+    return os.path.realpath(first) == os.path.realpath(second)
+
+
+# --- memory -------------------------------------------------------------------------------------------------
+
+
+class Needed(NamedTuple):
+    """What tables would take."""
+
+    rows: int
+    columns: int
+    memory: float
+    free: float | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is there."""
+        return self.free is None or self.memory <= self.free
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:.2g} rows of {self.columns} columns take some {self.memory / 1e9:.3g} GB of memory, "
+            f"and {(self.free or 0.0) / 1e9:.3g} GB are free"
+        )
+
+
+def estimate(paths: Sequence[str], source: Source, each: tuple[int, int]) -> Needed:
+    """What tables would take, from the sizes of their files."""
+    a_cell, a_row = each
+    sizes = [_size(path, source.of(path)) for path in paths]
+    rows, columns = (max(size) for size in zip(*sizes, strict=True))
+    try:
+        free = _memory.free_memory()
+    except InputError as error:  # the environment was wrong
+        raise UsageError(error.message, error.hint) from error
+    return Needed(rows, columns, sum(n * (a_row + m * a_cell) for n, m in sizes), free)
+
+
+def _refuse(needed: Needed, hint: str) -> None:
+    raise UsageError(f"{needed}.", hint=f"{hint} CONSILIENCE_MEMORY=64G says how much may be used.")
+
+
+def _size(path: str, source: Source) -> tuple[int, int]:
+    """Rows and columns of a table; (0, 0) where only reading it tells, or would say what is wrong with it."""
+    if path == STDIO or not Path(path).exists() or is_special(path):
+        return 0, 0
+    kind = kind_of(path)
+    with suppress(pa.ArrowException, OSError, ValueError):
+        if kind == "csv":
+            rows, columns = _size_of_text(path)
+            return rows, len(source.columns) or columns
+        data = pa_dataset.dataset(path, format=kind)
+        return data.count_rows(), len(source.columns) or len(data.schema.names)
+    return 0, 0
+
+
+def _size_of_text(path: str) -> tuple[int, int]:
+    with pa.input_stream(path, compression="detect") as stream:
+        sample = stream.read(_SAMPLE)
+    size = Path(path).stat().st_size * (_PACKED if Path(path).suffix.lower() in COMPRESSED else 1)
+    lines = max(sample.count(b"\n"), 1)
+    first = sample.partition(b"\n")[0]
+    columns = 1 + max(first.count(mark) for mark in (b",", b"\t", b";", b"|"))
+    return int(size / len(sample) * lines) if sample else 0, columns
