@@ -18,10 +18,10 @@ from consilience._support.values import did_you_mean
 from consilience.evidence.builder import Frozen
 from consilience.evidence.labels import sources_of
 from consilience.evidence.reading import Joined
+from consilience.inference.placement import Placed
 from consilience.io import files
 from consilience.io import ids as _ids
 from consilience.io.files import Source
-from consilience.results.fusion import Placed
 
 Told = Callable[[str, int, int], None]
 _SHOWN = 5  # labels in a sentence

@@ -22,13 +22,12 @@ from consilience.core.parameters import Count, Seed, parameters
 from consilience.diagnostics import choose_n_clusters, confidence
 from consilience.evidence.partitions import Partitions, Unknown
 from consilience.inference.counts import joint_rows
+from consilience.inference.placement import Placement
 from consilience.inference.posterior import (
     Evidence,
     FittedRows,
     fitted_rows,
     gather_evidence,
-    place_rows,
-    predict_confidence,
 )
 from consilience.metrics import ensemble_agreement
 from consilience.registry import About, methods
@@ -133,10 +132,6 @@ class Answer:
     def fitted(self) -> FittedRows:
         """The rows that were clustered, by which others are known again."""
         return fitted_rows(joint_rows(self.known, self.labels))
-
-    def place(self, codes: np.ndarray) -> np.ndarray:
-        """Clusters of rows of base labels."""
-        return place_rows(self.evidence, self.fitted, codes)
 
 
 @parameters
@@ -288,8 +283,8 @@ class LabelMethod(Clusterer):
 
         An instance whose labels are all those of one that was fitted is put where that one is, so fitted rows
         keep their clusters. Others by naive Bayes: each base label speaks for the consensus clusters by the
-        shares in which its members ended up there. A row that is all noise gets -1 where noise was read as
-        such.
+        shares in which its members ended up there. A row without any label gets -1, or the largest cluster
+        with ``unobserved="largest"``.
 
         Parameters
         ----------
@@ -299,10 +294,7 @@ class LabelMethod(Clusterer):
         unknown : {"error", "missing"}, default="error"
             What to do with a label that was not fitted: refuse it, or read it as missing and warn.
         """
-        codes, unseen = self._encode_labels(X, unknown)
-        labels = self._answer.place(codes)
-        labels[unseen] = 0 if self.unobserved == "largest" else -1
-        return labels
+        return self._placement.labels(self._encode_labels(X, unknown))
 
     def predict_confidence(self, X: Any, *, unknown: Unknown = "error") -> np.ndarray:
         """How sure the cluster is that `predict` gives a new instance; see `confidence_`.
@@ -314,10 +306,7 @@ class LabelMethod(Clusterer):
         unknown : {"error", "missing"}, default="error"
             As in `predict`.
         """
-        codes, unseen = self._encode_labels(X, unknown)
-        sure = predict_confidence(self._answer.evidence, codes, self._answer.place(codes))
-        sure[unseen] = 0.0
-        return sure
+        return self._placement.place(self._encode_labels(X, unknown)).confidence
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean agreement (NMI) of the clusters that `predict` gives with the base labels of these instances.
@@ -337,8 +326,8 @@ class LabelMethod(Clusterer):
         agreement : float
             Between 0 and 1; see :func:`consilience.metrics.ensemble_agreement`.
         """
-        codes, _ = self._encode_labels(X, "missing")
-        return ensemble_agreement(self._answer.place(codes), codes)
+        codes = self._encode_labels(X, "missing")
+        return ensemble_agreement(np.maximum(self._placement.labels(codes), 0), codes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -367,8 +356,13 @@ class LabelMethod(Clusterer):
                 )
         return table
 
-    def _encode_labels(self, X: Any, unknown: Unknown) -> tuple[np.ndarray, np.ndarray]:
-        """Codes of new instances, and the rows that no base clustering saw."""
+    @property
+    def _placement(self) -> Placement:
+        unseen = 0 if self.unobserved == "largest" else -1
+        return Placement(self._answer.evidence, self._answer.fitted, unseen)
+
+    def _encode_labels(self, X: Any, unknown: Unknown) -> np.ndarray:
+        """Codes of new instances."""
         check_is_fitted(self)
         shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) == 2 and not hasattr(X, "columns") and shape[1] != self.n_features_in_:
@@ -380,14 +374,7 @@ class LabelMethod(Clusterer):
                     "a frame or dict with the columns that there are."
                 ),
             )
-        codes = self.partitions_.encode(X, unknown=unknown)
-        unseen = np.flatnonzero((codes < 0).all(axis=1))
-        if len(unseen) and self.unobserved == "error" and self.partitions_.negative == "missing":
-            raise InputError(
-                f"no base clustering saw row {unseen[0]} of the new instances ({len(unseen)} in all).",
-                hint="remove them, or set 'unobserved' to 'noise' or 'largest'.",
-            )
-        return codes, unseen
+        return self.partitions_.encode(X, unknown=unknown)
 
     def _copies(self, known: Partitions) -> np.ndarray | None:
         """How often each base clustering is copied in place of its weight, where the solver reads none."""

@@ -22,7 +22,7 @@ from consilience.dask.engine import Engine
 from consilience.dask.pce_blocks import Job, Model, Settings, Solution, close, rotate_blocks, solve, start
 from consilience.dask.rows import Kept, RowValues
 from consilience.evidence.partitions import Partitions
-from consilience.inference.posterior import Evidence, predict_labels
+from consilience.inference.posterior import Evidence
 
 # Blocks add up tables of all pairs of base clusters: 50 MB each at this many.
 _MAX_BASE_CLUSTERS = 2_500
@@ -32,10 +32,7 @@ class Closed(NamedTuple):
     """What predictions rest on where no instance is in memory."""
 
     evidence: Evidence
-
-    def place(self, codes: np.ndarray) -> np.ndarray:
-        """Clusters of rows of base labels; the fitted ones are not there to be known again."""
-        return predict_labels(self.evidence, codes)
+    fitted: None = None  # rows that were clustered are not there to be known again
 
 
 class PCE(on_blocks(consensus.PCE, checkpoint=None)):  # type: ignore[misc]

@@ -185,7 +185,7 @@ def predict_confidence(evidence: Evidence, codes: np.ndarray, labels: np.ndarray
     return judge_rows(evidence, evidence.numbering.recode(codes), labels, leave_out=False).confidence
 
 
-def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
+def predict_labels(evidence: Evidence, codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """The most likely consensus cluster of every row of base labels: naive Bayes, by counts in the consensus.
 
     Parameters
@@ -194,6 +194,8 @@ def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
         From `gather_evidence`.
     codes : ndarray of shape (n_rows, n_partitions)
         Base labels, as ``partitions.encode`` gives them; -1 = missing.
+    weights : ndarray of shape (n_partitions,), optional
+        How often each base clustering counts.
 
     Returns
     -------
@@ -202,6 +204,8 @@ def predict_labels(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
     """
     prior = np.log(np.maximum(evidence.prior, _SMALLEST))
     chance = _log_chance(evidence, leave_out=False)
+    if weights is not None:
+        chance *= np.repeat(weights[evidence.numbering.bases], np.diff(evidence.offsets))[:, None]
     return elect(evidence.numbering.recode(codes), evidence.offsets, chance, prior)
 
 

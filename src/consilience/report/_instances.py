@@ -89,9 +89,12 @@ def _explain(fusion: Fusion, rows: JointRows, row: np.ndarray) -> dict[str, Any]
     seen = codes >= 0
     used, said = np.unique(np.where(seen, table.offsets[:-1] + codes, -1), return_inverse=True)
     said, used = said.reshape(codes.shape) - (used[0] < 0), used[used >= 0]
-    by_labels = np.where(seen.any(axis=1), predict_labels(fusion.evidence, codes), UNSEEN)
+    weights = None if fusion.given_weights is None else np.asarray(fusion.given_weights)
+    by_labels = np.where(seen.any(axis=1), predict_labels(fusion.evidence, codes, weights), UNSEEN)
     n_turned = min(len(row), max(_MOST_CHANGES // n_changes(table), 1))
-    turns = _turns(fusion, codes[:n_turned], by_labels) + [None] * (len(row) - n_turned)
+    turns = _turns(fusion, codes[:n_turned], rows.labels[row], by_labels, weights) + [None] * (
+        len(row) - n_turned
+    )
     return {
         "answers": _answers(fusion, rows, used),
         "said": said.tolist(),
@@ -134,7 +137,9 @@ def _nearest(fusion: Fusion, rows: JointRows, codes: np.ndarray) -> list[list[li
     ]
 
 
-def _turns(fusion: Fusion, codes: np.ndarray, by_labels: np.ndarray) -> list[list[list[Any]] | None]:
+def _turns(
+    fusion: Fusion, codes: np.ndarray, labels: np.ndarray, by_labels: np.ndarray, weights: np.ndarray | None
+) -> list[list[list[Any]] | None]:
     """What would turn them: the number of the source, what it would say (None: nothing), and the cluster."""
     table = fusion.opinions
     sources = table.names if table.views is None else tuple(dict.fromkeys(table.views))
@@ -144,7 +149,7 @@ def _turns(fusion: Fusion, codes: np.ndarray, by_labels: np.ndarray) -> list[lis
             [number[turn.source], None if turn.instead is None else plain_id(turn.instead), turn.label]
             for turn in turns
         ]
-        for turns in turns_of(table, fusion.evidence, codes, by_labels)
+        for turns in turns_of(table, fusion.evidence, codes, labels, by_labels, weights)
     ]
 
 

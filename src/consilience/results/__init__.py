@@ -1,9 +1,10 @@
 """One call over all methods: partial labels or views in, one clustering that says how sure it is out."""
 
+from consilience.inference.placement import Placed
 from consilience.results.comparison import Compared, Comparison, compare
 from consilience.results.explaining import Explanation
 from consilience.results.following import Changes
-from consilience.results.fusion import Candidate, Fusion, Placed
+from consilience.results.fusion import Candidate, Fusion
 from consilience.results.headline import Headline, SourceUse
 from consilience.results.labels import fuse
 from consilience.results.saving import load, save

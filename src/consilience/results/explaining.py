@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,6 +78,8 @@ class Explanation(Tabulated):
         Single changes of what was said that would put it elsewhere.
     cluster_names : tuple of str or None
         Names of the clusters, where the fusion has some.
+    given_weights : tuple of float or None
+        How much each source counts, where the user said so.
     """
 
     id: Any
@@ -92,6 +94,7 @@ class Explanation(Tabulated):
     alike: tuple[Alike, ...]
     turns: tuple[Turn, ...]
     cluster_names: tuple[str, ...] | None = None
+    given_weights: tuple[float, ...] | None = None
 
     def _cluster(self, number: int) -> str:
         name = str(number) if self.cluster_names is None else self.cluster_names[number]
@@ -117,17 +120,21 @@ class Explanation(Tabulated):
         reasons = [f"{_named(pro)} for it"] if pro else []
         reasons += [f"{_named(sources)} for {self._cluster(c)}" for c, sources in sorted(against.items())]
         lines = [f"{first}: {', '.join(reasons)}." if reasons else f"{first}."]
+        if self.given_weights is not None:
+            pairs = zip(self.said, self.given_weights, strict=True)
+            told = [f"{said.source!r} counts {w:g}" for said, w in pairs if said.seen and w != 1]
+            lines += [f"By the weights that were given, {', '.join(told)}."] if told else []
         if self.by_labels != self.label:
             lines.append(
-                f"Its labels alone speak more for cluster {self._cluster(self.by_labels)}; the method "
-                "kept it with others that are like it."
+                f"Its own labels suggest cluster {self._cluster(self.by_labels)}; it was grouped with "
+                f"instances that are like it or linked to it in {self._cluster(self.label)}."
             )
         if self.n_twins:
             lines.append(f"{counted(self.n_twins, 'other instance')} got exactly these labels.")
         for turn in self.turns:
             had = "had not seen it" if turn.instead is None else f"had said {turn.instead!r}"
             lines.append(f"If {turn.source!r} {had}, it would be in cluster {self._cluster(turn.label)}.")
-        if not self.turns and len(seen) > 1:
+        if not self.turns and len(seen) > 1 and self.by_labels == self.label:
             lines.append("No single source could have changed that.")
         return tuple(lines)
 
@@ -186,6 +193,7 @@ def explain(
     margin: float,
     alternative: int,
     cluster_names: tuple[str, ...] | None = None,
+    given_weights: Sequence[float] | None = None,
 ) -> Explanation:
     """Explain the instance in this row of the table."""
     codes, label = rows.codes[rows.inverse[row]], int(rows.labels[rows.inverse[row]])
@@ -193,7 +201,8 @@ def explain(
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     seen = np.flatnonzero(codes >= 0)
     of_base = {j: shares[partitions.offsets[j] + codes[j]] for j in seen.tolist()}
-    by_labels = int(predict_labels(evidence, codes[None])[0]) if len(seen) else -1
+    weights = None if given_weights is None else np.asarray(given_weights)
+    by_labels = int(predict_labels(evidence, codes[None], weights)[0]) if len(seen) else -1
     return Explanation(
         id=row if partitions.index is None else plain(partitions.index[row]),
         label=label,
@@ -205,8 +214,11 @@ def explain(
         by_labels=by_labels,
         n_twins=_n_twins(rows, codes),
         alike=_most_alike(partitions, rows, codes),
-        turns=turns_of(partitions, evidence, codes[None], np.array([by_labels]))[0] if label >= 0 else (),
+        turns=turns_of(partitions, evidence, codes[None], np.array([label]), np.array([by_labels]), weights)[
+            0
+        ],
         cluster_names=cluster_names,
+        given_weights=None if given_weights is None else tuple(given_weights),
     )
 
 
@@ -307,19 +319,26 @@ def n_changes(partitions: Partitions) -> int:
 
 
 def turns_of(
-    partitions: Partitions, evidence: Evidence, codes: np.ndarray, by_labels: np.ndarray
+    partitions: Partitions,
+    evidence: Evidence,
+    codes: np.ndarray,
+    labels: np.ndarray,
+    by_labels: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> list[tuple[Turn, ...]]:
     """Of every row, single changes of what was said, placed like new rows; one a source and cluster that it
-    leads to."""
+    leads to. None of a row that is not where its labels put it: what it said did not decide."""
     changed: list[tuple[int, str, Any]] = []
     table: list[np.ndarray] = []
     for number, row in enumerate(codes):
+        if labels[number] < 0 or labels[number] != by_labels[number]:
+            continue
         for source, instead, other in _changes(partitions, row):
             if (other >= 0).any():
                 changed.append((number, source, instead))
                 table.append(other)
     turns: list[dict[tuple[str, int], Turn]] = [{} for _ in codes]
-    placed = predict_labels(evidence, np.array(table)).tolist() if table else []
+    placed = predict_labels(evidence, np.array(table), weights).tolist() if table else []
     for (number, source, instead), cluster in zip(changed, placed, strict=True):
         if cluster != by_labels[number]:
             turns[number].setdefault((source, cluster), Turn(source, instead, cluster))

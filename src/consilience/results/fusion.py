@@ -19,14 +19,8 @@ from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.inference.counts import Finding, JointRows, joint_rows
-from consilience.inference.posterior import (
-    Evidence,
-    FittedRows,
-    fitted_rows,
-    gather_evidence,
-    judge_rows,
-    place_rows,
-)
+from consilience.inference.placement import Placed, Placement
+from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
 from consilience.multiview.neighbours import ViewDiagnostics, ViewNeighbours, shares_in_view
 from consilience.results._names import base_named, given_names, names_after
 from consilience.results.explaining import Explanation, explain, find_instance
@@ -64,14 +58,6 @@ class ViewUse(NamedTuple):
     def agrees(self) -> str:
         """The agreement as it is shown."""
         return "-" if np.isnan(self.agreement) else f"{self.agreement:.2f}"
-
-
-class Placed(NamedTuple):
-    """What `Fusion.place` returns, an entry per new instance."""
-
-    labels: np.ndarray
-    confidence: np.ndarray
-    alternative: np.ndarray  # the next best cluster, -1 for none
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -344,8 +330,11 @@ class Fusion:
         return gather_evidence(self.opinions, self.rows)
 
     @cached_property
-    def _fitted(self) -> FittedRows:
-        return fitted_rows(self.rows)
+    def placement(self) -> Placement:
+        """What places rows of base labels among the clusters, as ``partitions.encode`` gives them."""
+        asked = getattr(self.model, "unobserved", "noise")
+        largest = self._largest if asked == "largest" else -1
+        return Placement(self.evidence, fitted_rows(self.rows), largest)
 
     def predict(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> np.ndarray:
         """Clusters of new instances, in the numbers of `labels`.
@@ -376,7 +365,8 @@ class Fusion:
         -------
         placed : Placed
             ``labels``, ``confidence`` and ``alternative`` of every new instance. An instance of which nothing
-            is known has the label -1.
+            is known has the label -1, or the largest cluster with ``unobserved="largest"``, as in
+            ``fusion.model.predict``.
         """
         if self.view_diagnostics is not None:
             labels, sure, behind = self.view_diagnostics.place(new, mask=mask)
@@ -387,10 +377,12 @@ class Fusion:
 
     def place_codes(self, codes: np.ndarray) -> Placed:
         """`place` of rows of base labels as ``partitions.encode`` gives them."""
-        labels = place_rows(self.evidence, self._fitted, codes)
-        labels[(codes < 0).all(axis=1)] = -1
-        found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
-        return Placed(labels, found.confidence, found.alternative)
+        return self.placement.place(codes)
+
+    @property
+    def _largest(self) -> int:
+        placed = self.labels >= 0
+        return int(np.bincount(self.labels[placed], self.partitions.counts[placed]).argmax())
 
     def explain(self, instance: Any) -> Explanation:
         """Why an instance is in its cluster: who said what, who is like it, what would change it.
@@ -421,6 +413,7 @@ class Fusion:
             margin=float(found.margin[row]),
             alternative=int(found.alternative[row]),
             cluster_names=self.cluster_names,
+            given_weights=self.given_weights,
         )
 
     def like(self, earlier: Any) -> Fusion:
