@@ -105,8 +105,8 @@ class Partitions:
             id (outer join). A list of pandas series is joined the same way. Labels may be integers,
             integer-valued floats, booleans, strings or categoricals. NaN, None, NA and the empty string
             are missing, and so is "nan" in NumPy arrays of text, which is how NumPy writes NaN there. A
-            column in which nearly every label occurs once is refused: it holds ids. A table that was read
-            already is taken as it is.
+            column in which nearly every label occurs once is refused: it holds ids. Also files, as
+            :func:`consilience.io.scan` finds them. A table that was read already is taken as it is.
         negative : {"missing", "noise"}, default="missing"
             What a negative number means: the clustering never saw the instance, or it saw it and put it
             in no cluster (the -1 of HDBSCAN), which makes each such instance a cluster of its own.
@@ -135,6 +135,8 @@ class Partitions:
             if unobserved == "error":
                 labels._require_observed()
             return labels
+        if hasattr(labels, "sources"):
+            return cls._of_scan(labels, "missing" if negative is None else negative, unobserved)
         return cls._read(read_memory(labels, index), "missing" if negative is None else negative, unobserved)
 
     @classmethod
@@ -265,6 +267,14 @@ class Partitions:
             index_name=table.id_name,
             backend=table.backend,
         )
+
+    @classmethod
+    def _of_scan(cls, scan: Any, negative: Negative, unobserved: Literal["error", "keep"]) -> Partitions:
+        """Files, which need Arrow: what is in memory does not."""
+        from consilience.evidence.reading import read_labels
+
+        _check_options(negative, unobserved)
+        return read_labels(scan.sources, negative=negative, unobserved=unobserved).in_full()
 
     @classmethod
     def of_built(

@@ -57,13 +57,17 @@ class Labels:
 
     def in_full(self) -> Partitions:
         """The table with a row and an id for every instance."""
+        return self.spread(np.arange(self.table.n_rows))[1]
+
+    def spread(self, values: np.ndarray) -> tuple[np.ndarray, Partitions]:
+        """The values of rows for every instance, and the table with a row for each of them."""
         parts = list(self.instances.batches())
         rows = np.concatenate([part.rows for part in parts])
         index = None
         if self.instances.id_name is not None:
             index = _ids.id_array(pa.chunked_array([part.ids for part in parts]))
-        full = self.table.take(rows)
-        return replace(full, counts=None, index=index, index_name=self.instances.id_name)
+        full = replace(self.table.take(rows), counts=None, index=index, index_name=self.instances.id_name)
+        return values[rows], full
 
 
 class Kept(NamedTuple):
@@ -150,6 +154,13 @@ def _read_one(
     source: Source, negative: Negative, unobserved: str, again: bool, most: float, told: Told | None
 ) -> Labels:
     builder, ids = _collect(source, again, most, told)
+    return labels_of(builder, source, negative, unobserved, None if again else ids)
+
+
+def labels_of(
+    builder: Builder, source: Source, negative: Negative, unobserved: str, ids: list[Any] | None = None
+) -> Labels:
+    """What a builder read of a source; where `ids` is None, instances are read again from it."""
     built = builder.finish(
         negative=negative,
         where=source.where,
@@ -157,18 +168,17 @@ def _read_one(
         by_id=source.id_name is not None,
     )
     if not builder.fits:
-        raise too_many(most)
+        raise too_many(builder.most)
     if unobserved == "error":
         row, n = builder.first_unseen(built)
         if n:
             raise nobody_saw(source.where(row), n)
     assert built.row_of is not None
     instances: Instances
-    if again:
+    if ids is None:
         instances = Again(source, builder, built.row_of, builder.index(), source.id_name)
     else:
-        known = pa.chunked_array(ids) if ids else None
-        instances = Kept(known, built.row_of.instances(), source.id_name)
+        instances = Kept(pa.chunked_array(ids) if ids else None, built.row_of.instances(), source.id_name)
     return Labels(Partitions.of_built(built, negative=negative), instances)
 
 
