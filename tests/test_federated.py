@@ -303,7 +303,7 @@ def test_a_key_that_is_not_there_or_too_short_is_refused(tmp_path):
         (
             {},
             "customer,account\n" + "".join(f"secret-{i},acc-{i}\n" for i in range(40)),
-            "party 'bank_a': column 'account' has a different value in every row",
+            "party 'bank_a': base clustering 'account' has a different label in every row",
         ),
         # What a reader of files says may quote a line.
         ({}, "customer,x\nsecret-1,u\nsecret-2,u,v\n", r"the table of party 'bank_a' cannot be used \(Inp"),

@@ -216,9 +216,11 @@ def test_columns_may_be_of_different_kinds():
 
 def test_integers_beside_strings_stay_apart():
     # As an array the list would be all strings, and 1 would be "1".
-    partitions = Partitions.of([[1, "a"], ["1", 2], [None, "a"], [1, "a"]])
+    partitions = Partitions.of([[1, "a"], ["x", 2], [None, "a"], [1, "a"]])
     assert partitions.codes.tolist() == [[0, 1], [1, 0], [-1, 1], [0, 1]]
-    assert names_of(partitions) == [[1, "1"], [2, "a"]]
+    assert names_of(partitions) == [[1, "x"], [2, "a"]]
+    with pytest.raises(ValueError, match=r"'0' has the label 1 both as a number and as text\. Hint: "):
+        Partitions.of([[1, "a"], ["1", 2], [None, "a"], [1, "a"]])
 
 
 def test_a_number_is_one_label_however_it_is_written():
@@ -613,7 +615,7 @@ def test_codes_are_checked(columns, options, message):
 
 
 def test_ids_that_never_meet_are_pointed_out():
-    with pytest.warns(UserWarning, match=r"'a' starts with the id 1, 'b' with '1'\. Hint: use the same ids"):
+    with pytest.warns(UserWarning, match=r"'a' starts with row 0 \(id 1\), 'b' with row 2 \(id '1'\)"):
         Partitions.of({"a": {1: 0, 2: 1}, "b": {"1": 0, "2": 1}})
 
 

@@ -68,16 +68,30 @@ class _Column:
         self.text = text  # whether labels are text that may say numbers
         self.where = where  # rows in words, where they are not those of the table
         self.number: dict[Any, int] = {}
-        self.first: list[int] = []  # the row in which each came up
+        self._first: list[int] = []  # the row in which each came up
+        self._new: list[
+            tuple[Coded, list[int], int]
+        ] = []  # pieces with values whose rows were not looked for
         self.members = np.zeros(0, dtype=np.int64)
         self.boolean = True
+
+    @property
+    def first(self) -> list[int]:
+        """The row in which each value came up."""
+        for (codes, values, _), fresh, first_row in self._new:
+            rows = np.empty(len(values) + 1, dtype=np.int64)
+            rows[codes[::-1]] = np.arange(first_row + len(codes) - 1, first_row - 1, -1)
+            self._first += rows[fresh].tolist()
+        self._new = []
+        return self._first
 
     def add(self, coded: Coded, first_row: int, name: str) -> np.ndarray:
         """Number the values of a piece; the translation of its codes, the last entry that of -1."""
         codes, values, text = coded
         self.text |= text
         n = len(values)
-        used = np.bincount(codes[codes >= 0], minlength=n) if n else np.zeros(0, dtype=np.int64)
+        used = np.bincount(codes + 1, minlength=n + 1)[1:]
+        known = len(self.number)
         translation = np.full(n + 1, MISSING, dtype=np.int64)
         keys = plain_values(values)
         fresh: list[int] = []
@@ -86,7 +100,7 @@ class _Column:
                 if count and key is not None:  # a category may have no row
                     number = self.number.setdefault(key, len(self.number))
                     translation[place] = number
-                    if number == len(self.first) + len(fresh):
+                    if number == known + len(fresh):
                         fresh.append(place)
         except TypeError as error:
             raise InputTypeError(
@@ -94,24 +108,24 @@ class _Column:
                 hint="labels are integers, strings or categories.",
             ) from error
         if fresh:
-            first = np.empty(n + 1, dtype=np.int64)
-            first[codes[::-1]] = np.arange(first_row + len(codes) - 1, first_row - 1, -1)
-            self.first += first[fresh].tolist()
-            self.boolean &= all(isinstance(values[place], bool | np.bool_) for place in fresh)
+            self._new.append((coded, fresh, first_row))
             self.members = np.append(self.members, np.zeros(len(fresh), dtype=np.int64))
-        known = translation[:-1] >= 0
-        np.add.at(self.members, translation[:-1][known], used[known])
+        said = translation[:-1] >= 0
+        if self.boolean:  # True and 1 are one label, and a number
+            self.boolean = all(isinstance(values[place], bool | np.bool_) for place in np.flatnonzero(said))
+        np.add.at(self.members, translation[:-1][said], used[said])
         return translation
 
     def merge(self, other: _Column, first_row: int) -> np.ndarray:
         """The same for the values of another builder's column, whose rows come after these."""
         translation = np.full(len(other.number) + 1, MISSING, dtype=np.int64)
+        first, other_first = self.first, other.first
         for key, place in other.number.items():
             number = self.number.setdefault(key, len(self.number))
             translation[place] = number
-            if number == len(self.first):
-                self.first.append(first_row + other.first[place])
-                self.members = np.append(self.members, 0)
+            if number == len(first):
+                first.append(first_row + other_first[place])
+        self.members = np.append(self.members, np.zeros(len(first) - len(self.members), dtype=np.int64))
         self.members[translation[:-1]] += other.members
         self.boolean &= other.boolean
         return translation
@@ -177,10 +191,17 @@ class Builder:
             codes.append(given.codes)
         if self.keep == "rows":
             self._whole.append((codes, translations))
-        elif self.fits:
-            self._rows.append(self._distinct(codes, translations, piece.n_rows))
-            self._settle()
+        else:
+            self._locate()
+            if self.fits:
+                self._rows.append(self._distinct(codes, translations, piece.n_rows))
+                self._settle()
         self.n_rows += piece.n_rows
+
+    def _locate(self) -> None:
+        """Find the first rows of new values while the codes of their piece are here."""
+        for column in self._columns.values():
+            _ = column.first
 
     def _distinct(self, codes: list[np.ndarray], translations: list[np.ndarray], n_rows: int) -> _Rows:
         kind = np.min_scalar_type(-max(1, *self._sizes))
@@ -372,20 +393,23 @@ class Builder:
 
     def _in_rows(self, names: tuple[str, ...], kept: tuple[int, ...], read: Sequence[_Read]) -> Built:
         """Codes of every row; each that is noise is a cluster of its own."""
-        columns, categories = [], []
+        columns, categories, members = [], [], []
         for j in kept:
-            code_of = np.append(read[j].code_of, MISSING)
+            labels, own = read[j].labels, read[j].members
+            # Small numbers: they are written once a row.
+            code_of = np.append(read[j].code_of, MISSING).astype(np.min_scalar_type(-len(labels) - 2))
             column = np.concatenate([code_of[given[j]][codes[j]] for codes, given in self._whole])
-            labels = read[j].labels
             if read[j].noise:
                 noise = np.flatnonzero(column == _NOISE)
+                column = column.astype(np.int64)
                 column[noise] = len(labels) + np.arange(len(noise))
                 labels = np.concatenate([labels, np.full(len(noise), MISSING, dtype=labels.dtype)])
+                own = np.concatenate([own, np.ones(len(noise), dtype=np.int64)])
             columns.append(column)
             categories.append(labels)
+            members.append(own)
         codes = _stacked(columns, categories)
-        members = tuple(_members(column, labels) for column, labels in zip(codes.T, categories, strict=True))
-        return Built(names, kept, tuple(categories), codes, None, members, self.n_rows, None)
+        return Built(names, kept, tuple(categories), codes, None, tuple(members), self.n_rows, None)
 
     def _counted(self, names: tuple[str, ...], kept: tuple[int, ...], read: Sequence[_Read]) -> Built:
         """The distinct rows; those with noise once for each of their instances."""
@@ -529,17 +553,18 @@ def _array(labels: list[Any], *, boolean: bool) -> np.ndarray:
 
 def _refuse_numbers(name: str, column: _Column, labels: list[Any], where: Where) -> None:
     """Refuse numbers that are no labels, naming the first row that has one."""
-    strange = [(column.first[place], place) for place, label in enumerate(labels) if isinstance(label, float)]
+    strange = [place for place, label in enumerate(labels) if isinstance(label, float)]
     if not strange:
         return
-    row, place = min(strange)
-    label, n = labels[place], int(column.members[place])
-    rows = where(row) + (f" and {n - 1} other{'s' if n > 2 else ''}" if n > 1 else "")
-    if not np.isfinite(label):
+    place = min(strange, key=column.first.__getitem__)
+    label = labels[place]
+    n = sum(int(column.members[other]) for other in strange if _fault(labels[other]) == _fault(label))
+    rows = where(column.first[place]) + (f" and {n - 1} other{'s' if n > 2 else ''}" if n > 1 else "")
+    if _fault(label) == "infinite":
         raise InputError(
             f"base clustering {name!r} has the label inf in {rows}.", hint="mark missing entries as NaN."
         )
-    if label != np.floor(label):
+    if _fault(label) == "fraction":
         raise InputError(
             f"base clustering {name!r} has the value {label!r} in {rows}, which is no cluster label.",
             hint="this looks like a feature, not a label; cluster the features first "
@@ -551,6 +576,11 @@ def _refuse_numbers(name: str, column: _Column, labels: list[Any], where: Where)
         "next integer.",
         hint="pass integers or strings.",
     )
+
+
+def _fault(label: float) -> str:
+    """Why a float is no label."""
+    return "infinite" if not np.isfinite(label) else "large" if label == np.floor(label) else "fraction"
 
 
 def _refuse_two_kinds(name: str, labels: set[Any]) -> None:
@@ -627,10 +657,6 @@ def _stacked(columns: Sequence[np.ndarray], categories: Sequence[np.ndarray]) ->
     return out
 
 
-def _members(column: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.bincount(column[column >= 0], minlength=len(labels))
-
-
 def _merged(parts: Sequence[_Rows], sizes: np.ndarray) -> _Rows:
     """Distinct rows of several pieces as one."""
     found = distinct_rows(
@@ -653,7 +679,8 @@ class Frozen:
     def __init__(self, names: Sequence[str], categories: Sequence[np.ndarray]) -> None:
         self.names = tuple(names)
         self._known = [
-            {label: code for code, label in enumerate(plain_values(labels))} for labels in categories
+            {label: code for code, label in enumerate(plain_values(labels)) if not is_negative(label)}
+            for labels in categories
         ]
         self._boolean = [labels.dtype == bool for labels in categories]
 
