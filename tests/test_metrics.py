@@ -316,8 +316,8 @@ def test_bases_of_a_wrong_form_are_refused():
         base_agreement([0, 1], [[0], [1], [1]])
     with pytest.raises(ValueError, match=r"base must be a table .* shape \(3,\)\. Hint: "):
         base_diversity([0, 1, 1])
-    with pytest.raises(TypeError, match=r"base must hold integers.* dtype float64\. Hint: .*Partitions"):
-        base_diversity([[0.0, np.nan]])
+    floats, integers = [[0.0, 1.0], [1.0, np.nan], [1.0, 0.0]], [[0, 1], [1, -1], [1, 0]]
+    assert base_diversity(floats) == base_diversity(integers)
     for function in (
         lambda **kw: ensemble_agreement([0], [[0]], **kw),
         lambda **kw: base_diversity([[0]], **kw),

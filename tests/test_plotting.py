@@ -726,8 +726,6 @@ class TestGallery:
         "membership",
         "confidence",
         "bases",
-        "base_agreement",
-        "missing",
         "views",
         "dendrogram",
         "flow",

@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.sklearn import Interval, StrOptions, check_parameter
 from consilience._support.values import counted, did_you_mean, is_missing, object_array
+from consilience.evidence.partitions import Partitions
 from consilience.io.frames import require_ids
 from consilience.io.labels import plain
 
@@ -212,9 +213,9 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
     ----------
     labels : array-like of shape (n_instances,)
         The partition, one label per instance.
-    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
-        A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
-        stands for so many instances, and so does its label.
+    base : whatever `fuse` takes, or an object with a table of integers as ``codes``
+        A row per instance, a column per base clustering; a negative entry is missing. Where the object has
+        ``counts``, a row stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
 
@@ -254,9 +255,9 @@ def base_agreement(
     ----------
     labels : array-like of shape (n_instances,)
         The partition, one label per instance.
-    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
-        A column per base clustering; a negative entry is missing. Where the object has ``counts``, a row
-        stands for so many instances, and so does its label.
+    base : whatever `fuse` takes, or an object with a table of integers as ``codes``
+        A row per instance, a column per base clustering; a negative entry is missing. Where the object has
+        ``counts``, a row stands for so many instances, and so does its label.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
 
@@ -293,8 +294,8 @@ def base_diversity(base: Any, *, normalization: Normalization = "sqrt") -> float
 
     Parameters
     ----------
-    base : array-like of int of shape (n_instances, n_partitions), or an object with such a table as ``codes``
-        A column per base clustering; a negative entry is missing.
+    base : whatever `fuse` takes, or an object with a table of integers as ``codes``
+        A row per instance, a column per base clustering; a negative entry is missing.
     normalization : {"max", "sqrt", "arithmetic", "min"}, default="sqrt"
         See :func:`normalized_mutual_info_score`.
 
@@ -505,19 +506,26 @@ def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
 
 def _read_base(base: Any) -> list[NDArray[Any]]:
     """The columns of a table of base clusterings, with small codes and negative for missing."""
-    table = np.asarray(getattr(base, "codes", base))
+    table = _codes_of(base)
     if table.ndim != 2 or 0 in table.shape:
         raise InputError(
             "base must be a table with a row per instance and a column per base clustering, got shape "
             f"{table.shape}.",
             hint="stack label vectors with numpy.column_stack.",
         )
-    if table.dtype.kind not in "iu":
-        raise InputTypeError(
-            f"base must hold integers, negative where missing, got dtype {table.dtype}.",
-            hint="consilience.Partitions.of(base) turns names, NaN and None into such codes.",
-        )
     return [_small_codes(column) for column in table.T]
+
+
+def _codes_of(base: Any) -> NDArray[Any]:
+    """Integers of one base clustering in each column; what holds none is read as `fuse` reads it."""
+    if isinstance(getattr(base, "codes", None), np.ndarray):
+        return base.codes
+    if isinstance(base, np.ndarray | list | tuple) and np.asarray(base).dtype.kind in "iu":
+        return np.asarray(base)
+    read = Partitions.of(base, unobserved="keep")
+    codes = np.full((read.n_rows, read.n_columns), -1, dtype=np.int64)
+    codes[:, list(read.columns)] = read.codes
+    return codes
 
 
 def _counts_of(base: Any) -> NDArray[Any] | None:

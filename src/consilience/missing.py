@@ -4,7 +4,7 @@ One pipeline for labels and for views: a mask of what is there, a mask of what i
 no instance disappears altogether.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from scipy.special import expit, logit
 from consilience._support.errors import InputError
 from consilience._support.sklearn import Interval, StrOptions, check_parameter, random_source
 from consilience._support.values import is_missing
+from consilience.evidence.partitions import MISSING, Partitions
 
 __all__ = ["drop_labels", "drop_views"]
 
@@ -36,7 +37,7 @@ def drop_labels(
 
     Parameters
     ----------
-    labels : array-like or data frame of shape (n_instances, n_partitions)
+    labels : whatever `fuse` takes
         A row per instance and a column per base clustering. Missing already: a negative number, NaN,
         None or NA. It is not changed.
     ratio : float in [0, 1)
@@ -69,7 +70,7 @@ def drop_labels(
         A new table in which every missing entry reads the same. Integers come back as signed integers
         with -1, floats with NaN, strings and objects as objects with None, a frame as the same kind
         of frame with nulls (an integer column of NumPy type in a pandas frame as floats with NaN, the
-        way pandas does it).
+        way pandas does it). What is neither an array nor a frame comes back as :class:`Partitions`.
 
     Notes
     -----
@@ -106,7 +107,9 @@ def drop_labels(
     check_parameter("mechanism", mechanism, StrOptions(_MECHANISMS.keys()), "drop_labels")
     check_parameter("strength", strength, _NOT_NEGATIVE, "drop_labels")
     rng = random_source(random_state)
-    columns = _read_columns(labels)
+    if _is_joined(labels):
+        labels = Partitions.of(labels, unobserved="keep")
+    columns = list(labels.codes.T) if isinstance(labels, Partitions) else _read_columns(labels)
     observed = np.column_stack([~_is_missing(column) for column in columns])
     if mechanism == "mar" and len(columns) < 2:
         raise InputError(
@@ -116,6 +119,8 @@ def drop_labels(
     kept = _MECHANISMS[mechanism](columns, observed, ratio, strength, rng)
     if keep_seen:
         kept = _restore_seen(observed, kept, rng, keep_counts=mechanism == "per_base")
+    if isinstance(labels, Partitions):
+        return labels.fill(np.where(kept, labels.codes, MISSING))
     return _write_labels(labels, kept)
 
 
@@ -451,6 +456,13 @@ def _random_column(mask: Mask, rng: np.random.RandomState) -> NDArray[np.intp]:
 
 # --------------------------------------------------------------------------------------------------
 # In and out
+
+
+def _is_joined(labels: Any) -> bool:
+    """Whether it is columns that `Partitions.of` joins, or was read already; no array and no frame."""
+    if isinstance(labels, list | tuple):
+        return any(hasattr(each, "index") and hasattr(each, "dtype") for each in labels)  # series by id
+    return isinstance(labels, Mapping | Partitions) or hasattr(labels, "sources")
 
 
 def _read_columns(labels: Any) -> list[NDArray[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +44,7 @@ class Bases(Tabulated):
         )
 
 
-def base_table(partitions: Partitions, labels: ArrayLike | JointRows) -> Bases:
+def base_table(partitions: Any, labels: ArrayLike | JointRows) -> Bases:
     r"""Agreement, weight and novelty of every base clustering.
 
     The agreement :math:`a_j` is the adjusted mutual information of base j and the consensus on the instances
@@ -59,7 +60,7 @@ def base_table(partitions: Partitions, labels: ArrayLike | JointRows) -> Bases:
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned.
@@ -90,6 +91,7 @@ def base_table(partitions: Partitions, labels: ArrayLike | JointRows) -> Bases:
     >>> table.novelty.round(1)
     array([0., 0., 1.])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     rows = joint_rows(partitions, labels)
     together = label_counts(rows, partitions.offsets)
     n_seen = partitions.n_seen

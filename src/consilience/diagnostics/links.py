@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -92,12 +92,12 @@ class MissingNotAtRandom(Tabulated):
         )
 
 
-def identifiability(partitions: Partitions) -> Identifiability:
+def identifiability(partitions: Any) -> Identifiability:
     r"""How much of the table is linked, by instances and by base clusterings.
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
 
     Returns
@@ -136,6 +136,7 @@ def identifiability(partitions: Partitions) -> Identifiability:
     >>> found
     Identifiability(2 components, 50.0% of pairs linked, 12.5% never seen together, mask link 0.67)
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     components = _components(partitions)
     linked = components >= 0
     sizes = np.sort(np.bincount(components[linked], partitions.counts[linked]).astype(np.int64))[::-1]
@@ -160,14 +161,15 @@ def identifiability(partitions: Partitions) -> Identifiability:
     )
 
 
-def require_linked(partitions: Partitions) -> None:
+def require_linked(partitions: Any) -> None:
     """Raise if the base clusterings fall into groups that share no instance.
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     groups = partitions.base_groups
     if len(groups) > 1:
         text = " | ".join(listed(group) for group in groups)
@@ -181,7 +183,7 @@ def require_linked(partitions: Partitions) -> None:
         )
 
 
-def missing_not_at_random(partitions: Partitions, labels: ArrayLike | JointRows) -> MissingNotAtRandom:
+def missing_not_at_random(partitions: Any, labels: ArrayLike | JointRows) -> MissingNotAtRandom:
     r"""Whether labels are missing more often in some clusters than in others.
 
     For each base: Cramer's V of "seen by this base" and the consensus cluster, corrected for the bias of
@@ -191,7 +193,7 @@ def missing_not_at_random(partitions: Partitions, labels: ArrayLike | JointRows)
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned.
@@ -214,6 +216,7 @@ def missing_not_at_random(partitions: Partitions, labels: ArrayLike | JointRows)
     >>> missing_not_at_random(base, [0, 0, 1, 1] * 10).association.round(2)
     array([0., 1.])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     rows = joint_rows(partitions, labels)
     together = label_counts(rows, partitions.offsets)
     seen = np.add.reduceat(together, partitions.offsets[:-1], axis=0)

@@ -100,7 +100,7 @@ class _Cells(NamedTuple):
 
 
 def consensus_map(
-    partitions: Partitions, labels: ArrayLike, *, order: ArrayLike | None = None, max_cells: int = 200
+    partitions: Any, labels: ArrayLike, *, order: ArrayLike | None = None, max_cells: int = 200
 ) -> ConsensusMap:
     r"""The co-association of the instances, ordered by cluster, at the resolution of a picture.
 
@@ -115,7 +115,7 @@ def consensus_map(
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned: those are left out.
@@ -145,6 +145,7 @@ def consensus_map(
     array([[0.5 , 0.25],
            [0.25, 1.  ]])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     partitions, cells = _cells(partitions, labels, order, max_cells, "consensus_map")
     rows = joint_rows(partitions, cells.of_instance)
     members = _members(rows)
@@ -163,7 +164,7 @@ def consensus_map(
 
 
 def membership(
-    partitions: Partitions, labels: ArrayLike, *, order: ArrayLike | None = None, max_cells: int = 200
+    partitions: Any, labels: ArrayLike, *, order: ArrayLike | None = None, max_cells: int = 200
 ) -> Membership:
     """How much instances support each cluster, ordered by cluster, at the resolution of a picture.
 
@@ -172,7 +173,7 @@ def membership(
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned: those are left out.
@@ -195,6 +196,7 @@ def membership(
     array([[0.67, 0.17],
            [0.17, 1.  ]])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     partitions, cells = _cells(partitions, labels, order, max_cells, "membership")
     rows = joint_rows(partitions, cells.of_instance)
     cell = np.maximum(rows.labels, 0)  # an unassigned row has no support and adds nothing
@@ -212,12 +214,12 @@ def membership(
     return Membership(sums / cells.size[:, None], cells.cluster, cells.size)
 
 
-def missing_patterns(partitions: Partitions, *, max_patterns: int = 20) -> MissingPatterns:
+def missing_patterns(partitions: Any, *, max_patterns: int = 20) -> MissingPatterns:
     """Which combinations of base clusterings saw how many instances.
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     max_patterns : int, default=20
         The most patterns to return, the most frequent ones.
@@ -238,6 +240,7 @@ def missing_patterns(partitions: Partitions, *, max_patterns: int = 20) -> Missi
     >>> found.size
     array([3, 1])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     name = "missing_patterns"
     check_parameter("max_patterns", max_patterns, Interval(Integral, 1, None, closed="left"), name)
     seen, counts = partitions.patterns.observed, partitions.patterns.counts
@@ -246,14 +249,14 @@ def missing_patterns(partitions: Partitions, *, max_patterns: int = 20) -> Missi
     return MissingPatterns(partitions.names, seen[first], counts[first], len(counts), partitions.n_seen)
 
 
-def pairwise_agreement(partitions: Partitions) -> PairwiseAgreement:
+def pairwise_agreement(partitions: Any) -> PairwiseAgreement:
     """Adjusted mutual information of every two base clusterings, on the instances that both saw.
 
     NaN where there are none; about 0 where they agree as far as chance would.
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
 
     Returns
@@ -271,6 +274,7 @@ def pairwise_agreement(partitions: Partitions) -> PairwiseAgreement:
            [1., 1., 0.],
            [0., 0., 1.]])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     return PairwiseAgreement(partitions.names, pairwise_information(partitions))
 
 
@@ -315,7 +319,7 @@ def cluster_flow(first: ArrayLike, second: ArrayLike, *, counts: ArrayLike | Non
 
 
 def consensus_distribution(
-    partitions: Partitions, *, max_pairs: int = 200_000, random_state: Any = 0
+    partitions: Any, *, max_pairs: int = 200_000, random_state: Any = 0
 ) -> ConsensusDistribution:
     """How many pairs of instances the base clusterings agree on: distribution, area and undecided share.
 
@@ -325,7 +329,7 @@ def consensus_distribution(
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     max_pairs : int, default=200_000
         All pairs are counted if the distinct rows have no more pairs than this. Else this many pairs of
@@ -353,6 +357,7 @@ def consensus_distribution(
     >>> found.cdf[[0, 50, 100]].round(2)
     array([0.33, 0.83, 1.  ])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     name = "consensus_distribution"
     check_parameter("max_pairs", max_pairs, Interval(Integral, 1, None, closed="left"), name)
     n_rows = partitions.distinct.n_rows

@@ -114,13 +114,13 @@ class Diagnostics(Tabulated):
 
 
 def diagnose(
-    partitions: Partitions, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
+    partitions: Any, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
 ) -> Diagnostics:
     """How far a consensus can be trusted, for every instance, cluster and base clustering.
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned.
@@ -141,6 +141,7 @@ def diagnose(
     >>> diagnose(base, [0, 0, 1, 1] * 5)
     Diagnostics(20 instances in 2 clusters, mean confidence 1.00, 0 warnings)
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     rows = joint_rows(partitions, labels)
     evidence = gather_evidence(partitions, rows) if evidence is None else evidence
     found = support(partitions, rows)

@@ -54,7 +54,7 @@ class TypicalLabels(Tabulated):
         return list(said.values())
 
 
-def typical_labels(partitions: Partitions, labels: ArrayLike | JointRows) -> TypicalLabels:
+def typical_labels(partitions: Any, labels: ArrayLike | JointRows) -> TypicalLabels:
     r"""Each cluster against the labels of every base clustering: count, share and lift.
 
     The share of a label is taken among the members of the cluster that the base clustering saw, so missing
@@ -63,7 +63,7 @@ def typical_labels(partitions: Partitions, labels: ArrayLike | JointRows) -> Typ
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned: those are left out.
@@ -97,6 +97,7 @@ def typical_labels(partitions: Partitions, labels: ArrayLike | JointRows) -> Typ
     >>> found.most(1)
     ['bank: basic 100% (x2.0)', 'shop: never 67% (x1.7)']
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     rows = joint_rows(partitions, labels)
     together = label_counts(rows, partitions.offsets)
     bases = list(pairwise(partitions.offsets.tolist()))

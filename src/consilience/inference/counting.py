@@ -195,7 +195,7 @@ class ClusterCount(Tabulated):
 
 
 def choose_n_clusters(
-    partitions: Partitions,
+    partitions: Any,
     *,
     max_clusters: int = 30,
     n_null: int = 20,
@@ -229,7 +229,7 @@ def choose_n_clusters(
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     max_clusters : int, default=30
         The largest number considered.
@@ -268,6 +268,7 @@ def choose_n_clusters(
     >>> count.n_clusters, count.rule, count.reliable
     (4, 'spectrum', True)
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     name = "choose_n_clusters"
     check_parameter("max_clusters", max_clusters, Interval(Integral, 2, None, closed="left"), name)
     check_parameter("n_null", n_null, Interval(Integral, 2, None, closed="left"), name)

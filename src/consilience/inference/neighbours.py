@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +55,7 @@ class Scores(NamedTuple):
     sums: np.ndarray  # over the rows of each consensus cluster, the weighted support for each cluster
 
 
-def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
+def support(partitions: Any, labels: ArrayLike | JointRows) -> Support:
     r"""Item consensus and coverage of every instance, and the consensus of every cluster.
 
     .. math:: s_{ic} = \frac{\sum_j T'(l_{ij}, c)}{\sum_j N'_{jc}}
@@ -68,7 +68,7 @@ def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned.
@@ -101,6 +101,7 @@ def support(partitions: Partitions, labels: ArrayLike | JointRows) -> Support:
     >>> found.second.round(2)
     array([0.  , 0.  , 0.5 , 0.17, 0.17])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     rows = joint_rows(partitions, labels)
     found = score_rows(rows, partitions.offsets)
     clustered = rows.labels >= 0

@@ -84,7 +84,7 @@ def gather_evidence(partitions: Partitions, labels: ArrayLike | JointRows) -> Ev
 
 
 def confidence(
-    partitions: Partitions, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
+    partitions: Any, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
 ) -> np.ndarray:
     r"""Chance that an instance belongs to the consensus cluster it was given, as far as base labels can tell.
 
@@ -111,7 +111,7 @@ def confidence(
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : Partitions, or whatever `fuse` takes
         The base clusterings.
     labels : array-like of int of shape (n_instances,)
         A consensus cluster per instance, from 0; -1 where unassigned.
@@ -142,6 +142,7 @@ def confidence(
     >>> sure[[0, 20, 40, 41]].round(2)  # where both sources agree, and where they contradict each other
     array([1. , 1. , 0.5, 0.5])
     """
+    partitions = Partitions.of(partitions, unobserved="keep")
     return judge(partitions, labels, evidence=evidence).confidence
 
 

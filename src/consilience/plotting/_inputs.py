@@ -33,14 +33,10 @@ def require_fusion(result: Any, function: str, *, labels: bool = False) -> None:
         )
 
 
-def partitions_of(result: Fusion | Partitions, function: str) -> Partitions:
-    """The base clusterings of what was given."""
-    if not isinstance(result, (Fusion, Partitions)):
-        raise InputTypeError(
-            f"a Fusion or Partitions is needed, got {type(result).__name__}.", hint="Partitions.of(labels)."
-        )
-    if isinstance(result, Partitions):
-        return result
+def partitions_of(result: Any, function: str) -> Partitions:
+    """The base clusterings of a fusion, or of whatever `fuse` takes."""
+    if not isinstance(result, Fusion):
+        return Partitions.of(result, unobserved="keep")
     require_fusion(result, function, labels=True)
     return result.partitions
 

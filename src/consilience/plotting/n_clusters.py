@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, ValuesView
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from consilience._support.errors import InputError
 from consilience.diagnostics import ClusterCount, consensus_distribution
-from consilience.evidence.partitions import Partitions
 from consilience.inference.resampling import ResampledCount
 from consilience.plotting._inputs import partitions_of
 from consilience.plotting._style import INK, MARK, axis_or_new, legend, lightness_ramp, tidy
@@ -41,7 +40,7 @@ def plot_cdf(result: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    result : ResampledCount, Fusion, Partitions, or sequence of Fusion
+    result : ResampledCount, Fusion, whatever `fuse` takes, or sequence of Fusion
         What :func:`consilience.diagnostics.resample_n_clusters` returned; or one table of base clusterings;
         or fusions of tables that were made with different numbers of clusters, one of each.
     ax : matplotlib axis, optional
@@ -67,7 +66,7 @@ def plot_cdf(result: Any, *, ax: Axes | None = None) -> Axes:
     3
     """
     ax = axis_or_new(ax, (5.6, 3.8))
-    if isinstance(result, Fusion | Partitions):
+    if not (isinstance(result, ResampledCount) or _are_fusions(result)):
         found = consensus_distribution(partitions_of(result, "plot_cdf"))
         ax.step(_GRID, found.cdf, where="post", color=INK)
         ax.set_title(f"{found.pac:.0%} of the pairs are undecided", size="medium")
@@ -209,6 +208,12 @@ def plot_count(result: Fusion | ClusterCount, *, ax: Axes | None = None) -> Axes
     sure = "" if count.reliable else ", not reliably"
     ax.set_title(f"{count.n_clusters} cluster{'s' * (count.n_clusters > 1)}{sure}", size="medium")
     return _over_k(ax, curve.k, count.n_clusters)
+
+
+def _are_fusions(result: Any) -> bool:
+    if isinstance(result, list | tuple | ValuesView):
+        return any(isinstance(each, Fusion) for each in result)
+    return isinstance(result, Iterator)
 
 
 def _curves(result: Any, function: str) -> _Curves:
