@@ -139,7 +139,7 @@ class Parts:
     """Files that are one table, one below the other: columns by name, of a type that holds all of them."""
 
     def __init__(self, path: str, tables: Sequence[Table], how: How) -> None:
-        self.path, self._tables = path, tables
+        self.path, self.tables = path, tables
         self.text = tables[0].text
         self.names = list(dict.fromkeys(name for table in tables for name in table.names))
         lacking = [table for table in tables if len(table.names) < len(self.names)]
@@ -155,7 +155,7 @@ class Parts:
     def batches(self, wanted: Sequence[str], kinds: Mapping[str, Kind]) -> Batches:
         """Some columns of all files; ids, which are read as text, keep the types that they have."""
         target = {} if self.text else self._types([name for name in wanted if kinds.get(name) != "text"])
-        for number, table in enumerate(self._tables):
+        for number, table in enumerate(self.tables):
             here = [name for name in wanted if name in table.names]
             n_rows = 0
             for batch in table.batches(here, {name: kinds[name] for name in here if name in kinds}):
@@ -165,7 +165,7 @@ class Parts:
 
     def _types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         target = {}
-        schemas = [table._schema for table in self._tables if isinstance(table, parquet.TypedTable)]
+        schemas = [table.schema for table in self.tables if isinstance(table, parquet.TypedTable)]
         for name in names:
             found = {_plain(schema.field(name).type) for schema in schemas if name in schema.names}
             if len(found) > 1:
@@ -180,17 +180,17 @@ class Parts:
         """Rows in the files that they are in."""
         found: dict[int, list[int]] = {}
         for row in rows:
-            for number in range(len(self._tables)):
+            for number in range(len(self.tables)):
                 n_rows = self._length(number)
                 if row < n_rows:
                     found.setdefault(number, []).append(row)
                     break
                 row -= n_rows
-        return " and ".join(self._tables[number].places(own) for number, own in found.items())
+        return " and ".join(self.tables[number].places(own) for number, own in found.items())
 
     def _length(self, number: int) -> int:
         if number not in self._n_rows:
-            table = self._tables[number]
+            table = self.tables[number]
             first = table.names[:1]
             kinds: dict[str, Kind] = dict.fromkeys(first, "text")
             self._n_rows[number] = sum(batch.num_rows for batch in table.batches(first, kinds))

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from consilience._support.errors import InputError, Phrase, UsageError
+from consilience._support.errors import Hint, InputError, Phrase, UsageError
 from consilience._support.values import counted
+from consilience._support.warnings import warn
 from consilience.core.compiled import compiled
 
 _FEW = 1_000_000  # ids that Arrow counts, without the compiler that larger numbers of them are worth
@@ -171,13 +172,15 @@ class NearMatch(NamedTuple):
     ignored: tuple[str, ...]
     example: tuple[str, str]
 
-    def sentence(self, what: str, option: str) -> str:
+    def sentence(self, what: str) -> str:
         """All of it in a line."""
-        differ = " and ".join(_DIFFERENCES[each] for each in self.ignored)
+        differ = _in_words([_DIFFERENCES[each] for each in self.ignored])
         a, b = self.example
-        return (
-            f"{counted(self.n, what)} would match if {differ} were ignored, such as {a!r} and {b!r}: {option}"
-        )
+        return f"{counted(self.n, what)} would match if {differ} were ignored, such as {a!r} and {b!r}"
+
+
+def _in_words(parts: Sequence[str]) -> str:
+    return ", ".join(parts[:-1]) + " and " * (len(parts) > 1) + parts[-1]
 
 
 def near_matches(a: pa.Array | pa.ChunkedArray, b: pa.Array | pa.ChunkedArray) -> NearMatch | None:
@@ -326,7 +329,27 @@ def join_ids(paths: Sequence[str], parts: Sequence[pa.ChunkedArray]) -> tuple[pa
         if len(place) and counts.max() > 1:
             first = int(np.argmax(counts > 1))
             raise _repeated(path, coded.dictionary[first].as_py(), np.flatnonzero(place == first), ONE_ROW)
+    _warn_of_near(paths, coded.dictionary, split)
     return coded.dictionary, split
+
+
+def _warn_of_near(paths: Sequence[str], ids: pa.Array, places: Sequence[np.ndarray]) -> None:
+    """Say which ids of a table without a partner would have one if something was ignored."""
+    before = np.zeros(len(ids), dtype=bool)
+    for path, place in zip(paths, places, strict=True):
+        here = np.zeros(len(ids), dtype=bool)
+        here[place] = True
+        alone, others = here & ~before, before & ~here
+        if alone.any() and others.any():
+            found = _near(*(as_text(ids.filter(pa.array(mask))) for mask in (alone, others)))
+            if found is not None:
+                warn(
+                    f"{found.sentence('id')} ({path}).",
+                    hint=Hint(
+                        "if they are the same, ignore it by {match_ids=}.", match_ids=",".join(found.ignored)
+                    ),
+                )
+        before |= here
 
 
 def id_array(ids: pa.ChunkedArray) -> np.ndarray:

@@ -28,8 +28,8 @@ class TypedTable:
         self.path = path
         self._marks = marks_of(how.missing)
         refuse_pipe(path)
-        self._schema: pa.Schema = pa_dataset.dataset(path, format=self.format).schema
-        self.names: list[str] = self._schema.names
+        self.schema: pa.Schema = pa_dataset.dataset(path, format=self.format).schema
+        self.names: list[str] = self.schema.names
         refuse_same_names(path, self.names)
 
     def _options(self, coded: Sequence[str]) -> Any:
@@ -40,7 +40,7 @@ class TypedTable:
         """Some columns as the file has them."""
         self._refuse_nested(wanted)
         coded = [
-            name for name in wanted if kinds.get(name) == "coded" and _is_text(self._schema.field(name).type)
+            name for name in wanted if kinds.get(name) == "coded" and _is_text(self.schema.field(name).type)
         ]
         data = pa_dataset.dataset(self.path, format=self._options(coded))
         for batch in data.to_batches(columns=list(wanted), batch_readahead=2, fragment_readahead=1):
@@ -56,7 +56,7 @@ class TypedTable:
 
     def _refuse_nested(self, wanted: Sequence[str]) -> None:
         for name in wanted:
-            kind = self._schema.field(name).type
+            kind = self.schema.field(name).type
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
                 raise UsageError(

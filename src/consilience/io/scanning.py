@@ -21,6 +21,7 @@ from consilience.io.excel import split_sheet
 from consilience.io.formats import Parts, files_of, is_pattern, named, open_table, read, stems
 from consilience.io.labels import MISSING
 from consilience.io.marks import MISSING_TEXTS
+from consilience.io.parquet import TypedTable
 from consilience.io.pieces import Coded, Piece, Source
 from consilience.io.shapes import spread
 from consilience.io.tables import STDIO, How, Kind, Table, file_key
@@ -143,7 +144,18 @@ def scan(
     for given, group in zip(listed, groups, strict=True):
         own = [next(names) for _ in group]
         found += options.sources(given, group, own)
+    kinds = [kind for source in found if isinstance(source, FileSource) for kind in _id_kinds(source)]
+    _ids.require_one_kind(kinds)
     return Scan(tuple(found))
+
+
+def _id_kinds(source: FileSource) -> list[tuple[str, str]]:
+    tables = source.table.tables if isinstance(source.table, Parts) else [source.table]
+    return [
+        (table.path, _ids.id_kind(table.schema.field(source.id_name).type))
+        for table in tables
+        if isinstance(table, TypedTable) and source.id_name in table.names
+    ]
 
 
 def _paths(what: Any) -> list[str] | None:

@@ -50,18 +50,17 @@ def check_output(path: str) -> None:
 
 def require_folder(path: str) -> None:
     """Refuse a path where no file can be."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            name = Path(path).name
+            raise UsageError(f"the name {name!r} is too long.", hint="give a shorter name.") from None
     if Path(path).is_dir():
         raise UsageError(f"{path!r} is a folder.", hint="name a file in it.")
     folder = Path(path).parent
     if not folder.is_dir():
         raise UsageError(f"there is no folder {str(folder)!r} to write to.", hint=f"mkdir -p {folder}")
-    try:
-        os.lstat(path)
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(
-                f"the name {Path(path).name!r} is too long.", hint="give a shorter name."
-            ) from None
 
 
 def write_table(
