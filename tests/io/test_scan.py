@@ -111,6 +111,11 @@ def test_encodings_and_line_ends(here, monkeypatch, encoding, end):
     assert of("a.csv", id="id") == (["Jürgen", "bob"], {"a": ["größer", "x"]})
 
 
+def test_a_byte_order_mark_within_the_file_is_a_letter(here):
+    (here / "a.csv").write_text("id,a\n\ufeffann,x\n", encoding="utf-8-sig")
+    assert of("a.csv", id="id") == (["\ufeffann"], {"a": ["x"]})
+
+
 def test_the_header_can_be_named(here):
     (here / "a.csv").write_text("made by hand\n\nid,a\nann,x\n")
     assert of("a.csv", id="id", header=3, delimiter=",") == (["ann"], {"a": ["x"]})

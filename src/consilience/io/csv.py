@@ -252,6 +252,8 @@ class CsvTable:
         single = len(self.names) == 1
         if self._how.blank_rows and not single:
             data = self._filled(data)
+        if data.startswith(codecs.BOM_UTF8):  # Arrow takes one away, which here is the first letter of a cell
+            data = codecs.BOM_UTF8 + data
         read = pa_csv.ReadOptions(column_names=self.names, block_size=len(data) + 1, use_threads=False)
         parse = pa_csv.ParseOptions(
             delimiter=self._delimiter,
