@@ -5,10 +5,9 @@ import os
 import re
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
-from importlib import import_module
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -18,14 +17,17 @@ import pandas as pd
 import pytest
 
 import consilience
-from consilience import DAL, Fusion, Partitions, compare, fuse, fuse_views
+from consilience import DAL, Fusion, Partitions, compare, fuse, fuse_views, load
 from consilience.diagnostics import profile
 from consilience.generate import base_partitions
 from consilience.report import FORMAT, render, summarize, write_report
-from consilience.report._instances import UNDECIDED, UNSEEN
+from consilience.report.form import default
+from consilience.report.sections import SECTIONS, method, sources
+from consilience.report.sections.doubtful import explaining
+from consilience.report.sections.doubtful.reasons import UNDECIDED, UNSEEN
 from tests.planted import planted
 
-module = import_module("consilience.report.summarize")  # the function has the name of its file
+SAVED = Path(__file__).parent / "saved"
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><script>alert(2)</script>",
@@ -132,7 +134,7 @@ class TestNumbers:
                 assert vote == expected
 
     def test_many_base_clusterings_are_shown_as_means_of_a_few(self, monkeypatch):
-        monkeypatch.setattr(module, "_MOST_BASES", 3)
+        monkeypatch.setattr(sources, "_MOST_BASES", 3)
         fusion = noisy(n=80, m=7)
         exact = consilience.diagnostics.pairwise_agreement(fusion.partitions).agreement
         cells = summarize(fusion)["tables"][0]["agreement"]
@@ -166,7 +168,7 @@ class TestHeadline:
         assert summary["results"][0]["ranks_only"] is False
         top = render(summary).split("</header>")[0]
         assert "Mean confidence" in top
-        assert "Independent opinions" not in top
+        assert "Sources, as independent ones" not in top
 
     def test_is_another_number_where_they_repeat_each_other(self):
         truth, base = planted(300, 1, 4, noise=0.3, missing=0.0, seed=0)
@@ -442,7 +444,7 @@ class TestResults:
         assert merged["results"][0]["views"] is None
         assert "How strongly each view" not in render(merged)
         found["support"][1].pop()
-        with pytest.raises(ValueError, match=r"results\[0\]\.views\.support must be lists of 3"):
+        with pytest.raises(ValueError, match=r"results\[0\]\.views\.support\[1\] must be a list of 3"):
             render(summary)
 
     def test_names_that_look_like_views_make_no_views(self):
@@ -482,19 +484,16 @@ class TestPage:
     def test_it_says_what_a_reader_asks_in_order(self, page):
         headings = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
         assert headings == [
-            "What was combined",
-            "What is missing, and where",
-            "Do the opinions agree",
-            "The answer, and how sure it is",
-            "Which instances to look at",
-            "Which base clusterings to trust",
-            "How the number of clusters was chosen",
-            "How to reproduce it",
+            "The clusters, and how sure they are",
+            "Who is doubtful",
+            "Where the evidence is thin",
+            "Which sources to trust",
+            "How it was made, and how to repeat it",
         ]
         assert "<title>A title</title>" in page
         assert "consilience fuse x.csv" in page
         assert "2025-01-02 03:04" in page
-        assert "It was given: 4 clusters." in page
+        assert "The number of clusters was given: 4." in page
 
     def test_only_its_own_script_may_run(self, page):
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
@@ -578,7 +577,7 @@ class TestPage:
         made = summarize(fuse(base, "auto", method="DAL", random_state=0))
         assert made["results"][0]["count"]["curve"]["k"][0] == 1
         page = render(made)
-        assert "It was found: 4 clusters, reliably." in page
+        assert "<p>4 clusters, reliably. " in page
         assert 'data-chart="count"' in page
         assert "this is not a count of classes." in page
 
@@ -604,7 +603,7 @@ class TestPage:
 
     def test_complete_tables_say_so(self):
         page = render(summarize(given([0, 0, 1], [[0, 0], [0, 0], [1, 1]])))
-        assert "Nothing: every base clustering saw every instance." in page
+        assert "Nothing is missing: every base clustering saw every instance." in page
 
     def test_without_jinja_it_says_what_to_install(self, summary, monkeypatch):
         monkeypatch.setitem(sys.modules, "jinja2", None)
@@ -613,7 +612,9 @@ class TestPage:
         ):
             render(summary)
 
-    @pytest.mark.parametrize("name", ["page.html", "page.css", "page.js", "charts.js"])
+    @pytest.mark.parametrize(
+        "name", ["page.html", "section.html", "macros.html", "page.css", "page.js", "last.js"]
+    )
     def test_templates_are_part_of_the_package(self, name):
         assert (files("consilience.report") / "templates" / name).is_file()
 
@@ -630,7 +631,7 @@ class TestDamage:
         ("path", "value", "message"),
         [
             (("title",), 3, "summary.title must be of type str"),
-            (("versions",), {"python": "3"}, r"summary\.versions\.consilience must be there"),
+            (("versions",), {"python": 3}, r"summary\.versions\.python must be of type str"),
             (("results",), [], "no results"),
             (("results",), {}, "summary.results must be a list"),
             (("results", 0, "table"), 5, r"results\[0\].table must be the position"),
@@ -657,6 +658,147 @@ class TestDamage:
         damaged = {key: value for key, value in summary.items() if key != "versions"}
         with pytest.raises(ValueError, match=r"summary\.versions must be there"):
             render(damaged)
+
+    @pytest.mark.parametrize(
+        ("path", "value", "message"),
+        [
+            (("confidence",), float("nan"), "confidence must be a number that can be shown"),
+            (("unsure",), 10**400, "unsure must be a number that can be shown"),
+            (("clusters", 0, "confidence"), float("inf"), "confidence must be a number that can be shown"),
+            (("instances", "cluster", 0), 99, r"cluster\[0\] must be the position of one of 4"),
+            (("consensus", "agreement", 3), [], r"agreement\[3\] must be a list of 100, one per cell"),
+            (("parameters",), [], "parameters must be a dict"),
+            (("bases", "silent"), None, r"bases\.silent must be a list"),
+        ],
+    )
+    def test_what_no_page_could_show(self, summary, path, value, message):
+        damaged = json.loads(json.dumps(summary))
+        at = damaged["results"][0]
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+        with pytest.raises(ValueError, match=rf"{message}.*Hint"):
+            render(damaged)
+
+
+class TestSections:
+    def test_a_key_belongs_to_one_section(self):
+        for level in ("Page", "Table", "Result"):
+            keys = [field.name for s in SECTIONS if hasattr(s, level) for field in fields(getattr(s, level))]
+            assert len(keys) == len(set(keys))
+
+    def test_each_has_a_title_a_form_and_a_template(self):
+        assert [section.__name__.rpartition(".")[2] for section in SECTIONS] == [
+            *("answer", "clusters", "doubtful", "changes", "profile"),
+            *("missing", "sources", "counts", "compare", "method"),
+        ]
+        for section in SECTIONS:
+            folder = files(section.__name__)
+            assert (folder / "result.html").is_file() or (folder / "once.html").is_file()
+            assert isinstance(section.TITLE, str)
+            assert is_dataclass(section.Result)
+
+    def test_one_that_has_nothing_to_say_is_not_there(self, page):
+        shown = re.findall(r'<section id="(\w+)"', page)
+        assert shown == ["clusters", "doubtful", "missing", "sources", "method"]
+
+    @pytest.mark.parametrize("kind", ["labels", "views", "compare"])
+    def test_summaries_of_the_first_version_go_on_rendering(self, kind):
+        kept = json.loads((SAVED / f"report-1-{kind}.json").read_text())
+        page = render(kept)
+        assert Outline(page).open == []
+        assert f"<title>{kept['title']}</title>" in page
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.DOTALL)[1])
+        _kept_whole(kept, data)
+
+    @pytest.mark.parametrize("kind", ["labels", "views"])
+    def test_saved_results_can_be_reported(self, kind):
+        kept = json.loads((SAVED / f"report-1-{kind}.json").read_text())["results"][0]
+        told = summarize(load(SAVED / f"v1-{kind}.consilience"))["results"][0]
+        for key in ("n_clusters", "confidence", "histogram", "changes"):
+            assert told[key] == kept[key], key
+
+    @pytest.mark.parametrize("kind", ["labels", "views", "compare"])
+    def test_a_key_that_an_older_version_did_not_have_has_its_default(self, kind):
+        kept = json.loads((SAVED / f"report-1-{kind}.json").read_text())
+        found = [field for section in SECTIONS for field in fields(section.Result)]
+        keys = [f.name for f in found if default(f) is not MISSING and f.name != "clusters"]
+        assert len(keys) > 25
+        for key in keys:
+            older = {**kept, "results": [{k: v for k, v in r.items() if k != key} for r in kept["results"]]}
+            assert Outline(render(older)).open == [], key
+
+    def test_results_comparisons_and_summaries_are_all_taken(self, fusion, summary, page):
+        assert "<title>Mine</title>" in render(fusion, title="Mine")
+        assert "Results side by side" in render({"a": fusion, "b": fusion})
+        assert render(summary) == page
+
+
+def _kept_whole(kept, data, where=""):
+    """Every value of the one is in the other."""
+    if isinstance(kept, dict):
+        for key in kept:
+            _kept_whole(kept[key], data[key], f"{where}.{key}")
+    elif isinstance(kept, list) and kept and isinstance(kept[0], dict):
+        for number, (one, other) in enumerate(zip(kept, data, strict=True)):
+            _kept_whole(one, other, f"{where}[{number}]")
+    else:
+        assert kept == data, where
+
+
+@pytest.fixture(scope="module")
+def both():
+    _, base = planted(900, 4, 3, noise=0.15, missing=0.3, seed=2)
+    base[:9] = -1
+    whole = Partitions.of(np.array(["x", "y", "z", None], dtype=object)[base], unobserved="keep")
+    found = fuse(whole.distinct, 3, method="DAL", unobserved="noise", random_state=0)
+    assert (found.labels < 0).sum() == 1
+    return [summarize(one) for one in (given(found.labels[whole.inverse], whole), found)]
+
+
+class TestCountedRows:
+    """A table of distinct rows with counts says what the table of all instances says."""
+
+    def test_figures(self, both):
+        parts = ((made["tables"][0], made["results"][0]) for made in both)
+        (whole, counted), (one, other) = zip(*parts, strict=True)
+        assert whole["missing_share"] == pytest.approx(counted["missing_share"])
+        for key in whole.keys() - {"id_name", "counted", "missing_share"}:
+            assert whole[key] == counted[key], key
+        for key in ("n_unassigned", "histogram", "patterns", "seen_by", "base_seen", "bases", "missing"):
+            assert one[key] == other[key], key
+        for a, b in zip(one["clusters"], other["clusters"], strict=True):
+            assert a.pop("typical") == b.pop("typical")
+            assert a == pytest.approx(b)
+        assert one["warnings"] == other["warnings"]
+
+    def test_the_list_has_labels_for_ids(self, both):
+        one, other = (made["results"][0]["instances"] for made in both)
+        assert both[1]["tables"][0]["id_name"] == "labels"
+        assert sorted(one["alike"]) == sorted(other["alike"])
+        assert sorted(one["why"]) == sorted(other["why"])
+        assert sum(other["alike"]) == 900
+        assert all(len(row.split(", ")) == 4 for row in other["id"])
+        assert {part for row in other["id"] for part in row.split(", ")} == {"x", "y", "z", "–"}
+        page = render(both[1])
+        assert "All 900 instances" in page
+        first = next(count for count in other["alike"] if count > 1)
+        assert f"<small>{first} alike</small>" in page
+        assert "each line shows their labels" in page
+
+    def test_flows_count_instances(self):
+        _, base = planted(400, 3, 3, noise=0.1, missing=0.2, seed=4)
+        rows = Partitions.of(base, unobserved="keep").distinct
+        first = np.arange(rows.n_rows) % 3
+        made = summarize([given(first, rows), given((first + 1) % 3, rows)])
+        assert sum(n for _, _, n in made["flows"][0]) == 400
+
+    def test_the_map_of_many_instances_is_drawn_from_a_part(self, monkeypatch):
+        monkeypatch.setattr(method, "_MAPPED", 300)
+        _, base = planted(3000, 3, 3, noise=0.05, missing=0.0, seed=4)
+        rows = Partitions.of(base).distinct
+        sizes = summarize(given(rows.codes[:, 0], rows))["results"][0]["consensus"]["size"]
+        assert sum(sizes) == pytest.approx(3000, rel=0.1)
 
 
 class TestFile:
@@ -820,17 +962,16 @@ class TestExplained:
                 np.testing.assert_allclose(shares, said.shares, atol=0.0056)
 
     def test_takes_no_more_than_it_may(self, monkeypatch):
-        lines = import_module("consilience.report._instances")
         fusion, _ = labelled()
         whole = summarize(fusion)["results"][0]["explained"]
-        monkeypatch.setattr(lines, "_MOST_LABELS", 4 * 20)
-        monkeypatch.setattr(lines, "_MOST_CHANGES", 12 * 7)
+        monkeypatch.setattr(explaining, "_MOST_LABELS", 4 * 20)
+        monkeypatch.setattr(explaining, "_MOST_CHANGES", 12 * 7)
         some = summarize(fusion)["results"][0]["explained"]
         assert len(some["said"]) == len(some["turns"]) == 20
         assert some["by_labels"] == whole["by_labels"][:20]
         assert some["turns"] == [*whole["turns"][:7], *[None] * 13]
         render(summarize(fusion))
-        monkeypatch.setattr(lines, "_MOST_COMPARED", 4 * 20 * 30)
+        monkeypatch.setattr(explaining, "_MOST_COMPARED", 4 * 20 * 30)
         frequent = np.argsort(-fusion.rows.counts, kind="stable")[:30]
         first = [int(np.argmax(fusion.rows.inverse == r)) for r in frequent]
         near = summarize(fusion)["results"][0]["explained"]["nearest"]
@@ -839,8 +980,8 @@ class TestExplained:
     @pytest.mark.parametrize(
         ("path", "value", "message"),
         [
-            (("said", 0), [0], "explained.said must be lists of 4"),
-            (("said", 0, 0), 10_000, "explained.said must be lists of 4"),
+            (("said", 0), [0], "explained.said[0] must be a list of 4"),
+            (("said", 0, 0), 10_000, "explained.said[0][0] must be the position of one of"),
             (("turns",), [], "explained.turns must be a list of"),
             (("answers", "base"), [], "explained.answers.base must be a list of"),
         ],
@@ -876,7 +1017,7 @@ class TestLiving:
         named = f"cluster 0 ({fusion.names[0]})"
         assert any(named in why for why in result["instances"]["why"])
         page = render(summary)
-        assert "What each cluster is" in page
+        assert "Typical labels" in page
         assert f'0 <bdi title="{fusion.names[0]}">{fusion.names[0]}</bdi>' in page
         assert summarize(labelled()[0])["results"][0]["names"] is None
 

@@ -120,7 +120,7 @@ def column(page, number, table="#instances"):
 
 def shown(listed, i):
     """What the first cell of a line says: an id, and how many instances share the line."""
-    return listed["id"][i] + (f" × {listed['alike'][i]}" if listed["alike"][i] > 1 else "")
+    return listed["id"][i] + (f" {listed['alike'][i]} alike" if listed["alike"][i] > 1 else "")
 
 
 def shown_result(page):
@@ -247,8 +247,8 @@ class TestTable:
             order = np.argsort(-result.agreement, kind="stable")
             page.locator("table.bases th button", has_text="Agreement").click()
             assert column(page, 1, "table.bases") == [result.partitions.names[j] for j in order]
-            page.locator("#q4 th button", has_text="Instances").click()
-            sizes = [int(text) for text in column(page, 2, "#q4 table[data-sortable]")]
+            page.locator("#clusters th button", has_text="Instances").click()
+            sizes = [int(text) for text in column(page, 2, "#clusters table[data-sortable]")]
             assert sizes == sorted(np.bincount(result.labels[result.labels >= 0]), reverse=True)
 
 
@@ -259,7 +259,7 @@ class TestFilter:
         with opened(browser, one) as page:
             first_cell = "(canvas) => canvas.getContext('2d').getImageData(15, 15, 1, 1).data[3]"
             assert page.locator("figure[data-chart=consensus] canvas").evaluate(first_cell) == 255
-            page.locator("#q4 button[data-cluster='2']").first.click()
+            page.locator("#clusters button[data-cluster='2']").first.click()
             assert page.inner_text("#found") == f"{size} of 260 listed instances"
             assert set(column(page, 2)) == {"2"}
             assert page.locator("#chips [data-cluster='2']").get_attribute("aria-pressed") == "true"
@@ -291,7 +291,7 @@ class TestFilter:
     def test_unassigned_instances(self, browser, one):
         with opened(browser, one) as page:
             page.locator("#chips [data-cluster='-1']").click()
-            assert column(page, 1) == ["P0000 × 5"]
+            assert column(page, 1) == ["P0000 5 alike"]
             assert page.inner_text("#found") == "5 of 260 listed instances"
             assert set(column(page, 2)) == {"none"}
             assert {text.strip() for text in column(page, 7)} == {"no base clustering saw it"}
@@ -307,7 +307,7 @@ class TestFilter:
             assert page.locator(".choice [aria-pressed=true]").inner_text() == "k = 5"
             assert page.locator("#chips button").count() == 7  # all, five, none
             assert page.inner_text("#found") == "260 of 260 listed instances"
-            assert page.locator("#q4 table[data-sortable]:visible tbody tr").count() == 5
+            assert page.locator("#clusters table[data-sortable]:visible tbody tr").count() == 5
 
     def test_clusters_keep_their_colours_between_results(self, browser, three):
         color = "(c) => getComputedStyle(document.documentElement).getPropertyValue(`--c${c}`).trim()"
@@ -331,7 +331,7 @@ class TestFilter:
         with opened(browser, write_report(fusions, tmp_path / "page.html")) as page:
             page.select_option("#choose-result", "7")
             assert set(shown_result(page)) == {"7"}
-            page.locator("#q7 [data-show='2']").click()
+            page.locator("#compare [data-show='2']").click()
             assert page.input_value("#choose-result") == "2"
 
 
@@ -519,14 +519,33 @@ class TestHostile:
 
     def test_numbers_are_left_alone_and_other_beginnings_are_not(self, browser, tmp_path):
         ids = ["-5", "+3.2e4", "-a", "+b", "@c", "\td", '=x,"y"', "plain"]
-        truth, base = planted(8, 3, 2, noise=0.1, missing=0.1, seed=0)
+        ids += [" =1+1", "'@c", "' @c", "\uff1d1", "'d"]
+        truth, base = planted(13, 3, 2, noise=0.1, missing=0.1, seed=0)
         fusion = Fusion(truth, Partitions.of(base, index=ids), "Planted", "It was given.", None)
         with opened(browser, write_report(fusion, tmp_path / "page.html")) as page:
             with page.expect_download() as waiting:
                 page.click("#download")
             text = waiting.value.path().read_bytes().decode()
         found = {row[0] for row in csv.reader(io.StringIO(text, newline=""))} - {"id"}
-        assert found == {"-5", "+3.2e4", "'-a", "'+b", "'@c", "'\td", '\'=x,"y"', "plain"}
+        assert found == {
+            *("-5", "+3.2e4", "'-a", "'+b", "'@c", "'\td", '\'=x,"y"', "plain"),
+            *("' =1+1", "''@c", "'' @c", "'\uff1d1", "'d"),
+        }
+
+    def test_the_download_names_clusters_and_counts_rows(self, browser, tmp_path):
+        table = Partitions.of([["a", "x"]] * 3 + [["b", "y"]] * 2 + [["b", None]] * 4).distinct
+        fusion = fuse(table, 2, method="DAL", random_state=0).rename(["=big", "small"])
+        with opened(browser, write_report(fusion, tmp_path / "page.html")) as page:
+            assert page.inner_text("#found") == "9 of 9 listed instances"
+            with page.expect_download() as waiting:
+                page.click("#download")
+            text = waiting.value.path().read_bytes().decode()
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert {(row["labels"], row["instances"], row["name"]) for row in rows} == {
+            ("a, x", "3", "small"),
+            ("b, y", "2", "'=big"),
+            ("b, –", "4", "'=big"),
+        }
 
     def test_the_download_has_the_rows_that_are_shown(self, browser, one, result):
         with opened(browser, one) as page:
@@ -579,7 +598,7 @@ class TestLiving:
             for turn in told.turns:
                 had = "had not seen it" if turn.instead is None else f"had said {turn.instead}"
                 assert f"If {turn.source} {had}, it would be in cluster {turn.label}" in text
-            assert f"Like it: {told.alike[0].id}" in text
+            assert f"Similar: {told.alike[0].id}" in text
             assert page.locator("button.open").first.get_attribute("aria-expanded") == "true"
             page.locator("button.open").first.press("Enter")
             assert page.locator("tr.detail").count() == 0
@@ -601,7 +620,7 @@ class TestLiving:
         with opened(browser, living) as page:
             page.fill("#search", wanted)
             assert page.inner_text("#found") == f"1 of {len(april.labels)} listed instances"
-            assert column(page, 1) == [f"{wanted} × {listed['alike'][shared]}"]
+            assert column(page, 1) == [f"{wanted} {listed['alike'][shared]} alike"]
             page.locator("button.open").first.click()
             assert listed["id"][shared] in page.inner_text("tr.detail .ids")
 
@@ -609,7 +628,7 @@ class TestLiving:
         named = f"0 {april.names[0]}"
         with opened(browser, living) as page:
             assert page.locator("#chips [data-cluster='0']").inner_text() == named
-            assert column(page, 1, "table.typical")[0] == named
+            assert column(page, 1, "table.clusters")[0] == named
             assert column(page, 1, "table.changes")[0] == named
             page.fill("#search", april.names[0].upper())
             assert set(column(page, 2)) >= {named}

@@ -1,10 +1,111 @@
-// Tables, filters and the choice of what is shown.
+// What is in the page's data, and how it is drawn. All text goes in as text, never as HTML.
 "use strict";
 
-const PAGE = 25; // rows of the list of instances
-const PRINTED = 50;
-const UNSEEN = -1; // votes that are no cluster
-const UNDECIDED = -2;
+const data = JSON.parse(document.getElementById("data").textContent);
+const state = { result: 0, cluster: null };
+
+// ---- small helpers
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const byId = (id) => document.getElementById(id);
+const whole = (value) => Math.round(value).toLocaleString("en-US");
+const fixed = (value, digits = 2) => value?.toFixed(digits) ?? "–";
+const counted = (value, noun) => `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const cut = (text, length) => (text.length <= length ? text : text.slice(0, length - 1) + "…");
+const result = () => data.results[state.result];
+const table = () => data.tables[result().table];
+// What labels come from.
+const noun = () => (result().views ? "view" : "base clustering");
+const color = (c) => (c < 0 ? "var(--none)" : `var(--c${c})`);
+const inkOf = (number, c) => `var(--p${inks[number][c]})`;
+// The name of a cluster where it has one that is not its number.
+const nameOf = (c, number = state.result) => {
+  const name = c < 0 ? undefined : data.results[number].names?.[c];
+  return name === undefined || name === String(c) ? "" : name;
+};
+const called = (c, number) => (nameOf(c, number) ? `${c} (${cut(nameOf(c, number), 40)})` : `${c}`);
+const clusterName = (c) => (c < 0 ? "unassigned" : `cluster ${called(c)}`);
+
+function share(value) {
+  if (value === null || value === undefined) return "–";
+  if (value > 0 && value < 0.005) return "<1%";
+  if (value >= 0.995 && value < 1) return ">99%";
+  return `${Math.round(100 * value)}%`;
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "tip") node.dataset.tip = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+// With a view box, paper narrower than the screen scales the picture instead of cutting it.
+const drawing = (width, height, label) =>
+  svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+
+// Counts come by cluster, unassigned last; null means all of them together.
+const clusterOf = (place, k) => (place === k ? -1 : place);
+const chosenCount = (row, k) =>
+  state.cluster === null ? sum(row) : row[state.cluster < 0 ? k : state.cluster];
+
+// A cluster keeps its colour from one result to the next: that of the cluster most of it comes from.
+const inks = matchColors();
+function matchColors() {
+  const n = Number(document.documentElement.dataset.colors);
+  const found = [data.results[0].clusters.map((_, c) => c)];
+  data.flows.forEach((bands, r) => {
+    const before = found[r],
+      now = data.results[r + 1].clusters.map(() => null),
+      taken = new Set();
+    for (const [a, b] of [...bands].sort((p, q) => q[2] - p[2])) {
+      if (now[b] === null && !taken.has(before[a])) {
+        now[b] = before[a];
+        taken.add(before[a]);
+      }
+    }
+    const used = (ink) => taken.has(ink) || before.includes(ink);
+    now.forEach((ink, b) => {
+      if (ink !== null) return;
+      let next = 0;
+      while (next < n && used(next)) next += 1;
+      now[b] = next % n;
+      taken.add(next);
+    });
+    found.push(now);
+  });
+  return found;
+}
+
+// ---- tooltips
+const tip = byId("tip");
+function showTip(text, x, y) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const left = Math.min(x + 14, document.documentElement.clientWidth - box.width - 8);
+  const top = y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18;
+  tip.style.left = `${Math.max(left, 8)}px`;
+  tip.style.top = `${Math.max(top, 8)}px`;
+}
+const hideTip = () => {
+  tip.hidden = true;
+};
+document.addEventListener("pointermove", (event) => {
+  const mark = event.target.closest?.("[data-tip]");
+  if (mark) showTip(mark.dataset.tip, event.clientX, event.clientY);
+  else if (!event.target.closest?.("canvas")) hideTip();
+});
+document.addEventListener("scroll", hideTip, { passive: true });
+
+// ---- charts: sections add theirs, and what else is to be done when something else is shown
+const charts = {};
+const onShow = []; // another result
+const onUpdate = []; // another cluster or result
 
 function draw() {
   for (const figure of all("figure[data-chart]")) {
@@ -56,274 +157,169 @@ for (const body of all("table[data-sortable]")) {
   );
 }
 
-// ---- the table of instances
-const view = { sort: "confidence", sign: 1, page: 0, text: "", size: PAGE };
-const COLUMNS = [
-  ["id", "name"],
-  ["cluster", "number", "Cluster"],
-  ["alternative", "number", "Next"],
-  ["confidence", "number", "Confidence"],
-  ["margin", "number", "Margin"],
-  ["coverage", "number", "Coverage"],
-  ["why", "text", "Why"],
-];
-const HINTS = {
-  margin: "The chance of its own cluster over that and the chance of the next best one; 0.45 to 0.55 is a tie",
-  coverage: "Share of the base clusterings that saw it",
-  alternative: "The next best cluster",
-  why: "Squares: where each base clustering puts it; hatched: no single cluster; empty: not seen",
-};
 
-function headInstances() {
-  const row = el("tr");
-  for (const [name, kind, title] of COLUMNS) {
-    const text = title ?? cut(table().id_name, 24);
-    const heading = el("th", { scope: "col", class: kind });
-    const button = el("button", { type: "button", ...(HINTS[name] ? { title: HINTS[name] } : {}) }, text);
-    button.addEventListener("click", () => {
-      view.sign = flip(heading, "ascending");
-      view.sort = name;
-      view.page = 0;
-      listInstances();
-    });
-    heading.append(button);
-    if (name === view.sort) heading.setAttribute("aria-sort", view.sign > 0 ? "ascending" : "descending");
-    row.append(heading);
+function axisTicks(max) {
+  const rough = max / 4,
+    power = 10 ** Math.floor(Math.log10(rough || 1));
+  const step = Math.max([1, 2, 5, 10].find((times) => times * power >= rough) * power, 1);
+  return Array.from({ length: Math.floor(max / step) + 1 }, (_, i) => i * step);
+}
+
+function bars(plot, width, { stacks, labels, tips, below, label, height, edges = false, clickable = false }) {
+  const bottom = 38,
+    top = 8;
+  const max = Math.max(...stacks.map((stack) => sum(stack.map(([count]) => count))), 1);
+  const left = 14 + 7.5 * whole(max).length,
+    room = width - left - 8;
+  const y = (value) => top + (1 - value / max) * (height - top - bottom),
+    step = room / stacks.length;
+  const picture = drawing(width, height, label);
+  for (const tick of axisTicks(max)) {
+    picture.append(svg("line", { x1: left, x2: left + room, y1: y(tick), y2: y(tick), class: "axis" }));
+    picture.append(svg("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, whole(tick)));
   }
-  byId("instances").tHead.replaceChildren(row);
-}
-
-// Ids of a line that hold the words; all of them where the line itself does.
-const idsOf = (i) => [result().instances.id[i], ...result().instances.others[i]];
-function hits(i) {
-  const listed = result().instances,
-    words = view.text.toLowerCase();
-  const about = [listed.why[i], nameOf(listed.cluster[i])];
-  if (!words || about.some((text) => text.toLowerCase().includes(words))) return idsOf(i);
-  return idsOf(i).filter((id) => String(id).toLowerCase().includes(words));
-}
-function matching() {
-  const listed = result().instances,
-    column = listed[view.sort];
-  const rows = listed.id
-    .map((_, i) => [i, hits(i)])
-    .filter(
-      ([i, ids]) => ids.length && (state.cluster === null || listed.cluster[i] === state.cluster),
-    );
-  return rows.sort(([a], [b]) => view.sign * compare(column[a], column[b]) || a - b);
-}
-
-function clusterButton(c) {
-  if (c < 0) return el("span", { class: "cluster" }, el("i", { class: "swatch" }), "none");
-  return el(
-    "button",
-    { type: "button", class: "cluster", "data-cluster": c, title: `Show cluster ${c} only` },
-    el("i", { class: "swatch", style: `--c: var(--c${c})` }),
-    `${c}`,
-    ...(nameOf(c) ? [" ", el("bdi", { title: nameOf(c) }, cut(nameOf(c), 24))] : []),
+  const every = Math.max(
+    Math.ceil((Math.max(...labels.map((text) => text.length)) * 7.5 + 6) / (step * (edges ? 2 : 1))),
+    1,
   );
-}
-
-function votesOf(votes) {
-  const { names } = table();
-  const special = { [UNSEEN]: ["not seen", "gap"], [UNDECIDED]: ["no single cluster", "open"] };
-  const words = (vote) => special[vote]?.[0] ?? `cluster ${called(vote)}`;
-  const square = (vote) =>
-    el("i", special[vote] ? { class: special[vote][1] } : { style: `--c: var(--c${vote})` });
-  const text = votes.map((vote, j) => `${cut(names[j], 40)}: ${words(vote)}`).join("\n");
-  return el("span", { class: "votes", tip: text, "aria-hidden": "true" }, ...votes.map(square));
-}
-
-function instanceRow([i, [id]]) {
-  const listed = result().instances;
-  const cells = {
-    cluster: () => clusterButton(listed.cluster[i]),
-    alternative: () => (listed.alternative[i] < 0 ? "–" : clusterButton(listed.alternative[i])),
-    coverage: () => share(listed.coverage[i]),
-  };
-  const row = el("tr");
-  for (const [name, kind, title] of COLUMNS) {
-    if (name === "why")
-      row.append(
-        el(
-          "td",
-          { class: "text" },
-          `${listed.why[i]} `,
-          ...(listed.votes ? [votesOf(listed.votes[i])] : []),
+  stacks.forEach((stack, i) => {
+    const x = left + i * step;
+    let base = 0;
+    for (const [count, c] of stack) {
+      const attributes = {
+        x: x + Math.min(step * 0.06, 2),
+        width: Math.max(step - Math.min(step * 0.12, 4), 1),
+        y: y(base + count),
+        height: Math.max(y(base) - y(base + count), 0),
+        fill: c === null ? "var(--accent)" : color(c),
+        tip: tips(i, count, c),
+      };
+      if (clickable && c >= 0) attributes["data-cluster"] = c;
+      picture.append(svg("rect", attributes));
+      base += count;
+    }
+    const shown = labels[i] && (edges ? (i / 2) % every === 0 : i % every === 0);
+    if (shown)
+      picture.append(
+        svg(
+          "text",
+          { x: edges ? x : x + step / 2, y: height - bottom + 16, "text-anchor": "middle" },
+          labels[i],
         ),
       );
-    else if (name === "id") row.append(idCell(i, id, row));
-    else
-      row.append(
-        el("td", { class: kind, "data-label": title }, (cells[name] ?? (() => fixed(listed[name][i])))()),
-      );
-  }
-  return row;
-}
-
-function idCell(i, id, row) {
-  const count = result().instances.alike[i];
-  const text = el("bdi", { title: String(id) }, cut(String(id), 60));
-  const many = count > 1 ? [" ", el("small", {}, `× ${whole(count)}`)] : [];
-  if (i >= result().explained.said.length && count === 1)
-    return el("th", { scope: "row", class: "name" }, text);
-  const button = el("button", { type: "button", class: "open", "aria-expanded": "false" }, text);
-  button.addEventListener("click", () => {
-    const open = button.getAttribute("aria-expanded") === "false";
-    button.setAttribute("aria-expanded", open);
-    if (open) row.after(detailRow(i));
-    else row.nextElementSibling.remove();
   });
-  return el("th", { scope: "row", class: "name" }, button, ...many);
+  if (edges)
+    picture.append(svg("text", { x: left + room, y: height - bottom + 16, "text-anchor": "middle" }, "1"));
+  picture.append(svg("text", { x: left + room, y: height - 4, "text-anchor": "end" }, below));
+  plot.append(picture);
 }
 
-// ---- why an instance is where it is
-function detailRow(i) {
-  const parts = [...sameLabels(i), ...(i < result().explained.said.length ? explained(i) : [])];
-  return el("tr", { class: "detail" }, el("td", { colspan: COLUMNS.length }, ...parts));
-}
-
-function sameLabels(i) {
-  const listed = result().instances,
-    count = listed.alike[i];
-  if (count === 1) return [];
-  const known = idsOf(i),
-    rest = count - known.length;
-  const text = `${counted(count, "instance")} with the same labels everywhere: ${known.join(", ")}`;
-  return [el("p", { class: "ids" }, el("bdi", {}, rest > 0 ? `${text} and ${whole(rest)} more.` : `${text}.`))];
-}
-
-function explained(i) {
-  const { answers, said, by_labels, nearest, turns } = result().explained;
-  const { names, groups } = table(),
-    cluster = result().instances.cluster[i];
-  const sources = groups ? [...new Set(groups)] : names;
-  const seen = said[i].filter((answer) => answer >= 0);
-  if (!seen.length) return [el("p", {}, "No source saw it.")];
-  const mean = (places) => {
-    const total = new Map();
-    for (const answer of places) {
-      const shares = answers.shares[answer];
-      for (let p = 0; p < shares.length; p += 2)
-        total.set(shares[p], (total.get(shares[p]) ?? 0) + shares[p + 1] / 1000 / places.length);
+// A square of cells on a canvas. Hover, or focus it and use the arrow keys; Enter takes the cluster.
+function heatmap(plot, width, { n, value, text, label, low, high, names = null, groups = null }) {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name) => style.getPropertyValue(name).trim();
+  const mix = mixer(read("--low"), read("--high")),
+    gap = read("--gap");
+  const font = "12px system-ui, sans-serif",
+    canvas = el("canvas", {
+      tabindex: "0",
+      role: "img",
+      "aria-label": `${label}. Arrow keys move over the cells.`,
+    });
+  const pen = canvas.getContext("2d");
+  pen.font = font;
+  const shortened = names?.map((name) => cut(name, 14));
+  const edge = names
+    ? Math.ceil(Math.max(...shortened.map((name) => pen.measureText(name).width))) + 8
+    : groups
+      ? 12
+      : 0;
+  const side = Math.min(width - edge, 460),
+    cell = side / n,
+    ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round((side + edge) * ratio);
+  canvas.height = Math.round((side + (names ? 0 : edge)) * ratio);
+  canvas.style.width = `${side + edge}px`;
+  canvas.style.height = `${side + (names ? 0 : edge)}px`;
+  const top = names ? 0 : edge;
+  pen.scale(ratio, ratio);
+  const line = (i) => Math.round(i * cell * ratio) / ratio; // whole pixels leave no seams
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < n; j++) {
+      const share = value(i, j),
+        chosen =
+          !groups || state.cluster === null || groups[i] === state.cluster || groups[j] === state.cluster;
+      pen.globalAlpha = chosen ? 1 : 0.15;
+      pen.fillStyle = share === null ? gap : mix(Math.min(Math.max(share, 0), 1));
+      pen.fillRect(edge + line(j), top + line(i), line(j + 1) - line(j), line(i + 1) - line(i));
     }
-    return total;
+  if (groups)
+    groups.forEach((c, i) => {
+      pen.globalAlpha = state.cluster === null || state.cluster === c ? 1 : 0.15;
+      pen.fillStyle = read(`--c${c}`);
+      pen.fillRect(0, top + line(i), edge - 4, line(i + 1) - line(i));
+      pen.fillRect(edge + line(i), 0, line(i + 1) - line(i), edge - 4);
+    });
+  pen.globalAlpha = 1;
+  if (names) {
+    pen.font = font;
+    pen.fillStyle = read("--soft");
+    pen.textBaseline = "middle";
+    pen.textAlign = "right";
+    const every = Math.max(Math.ceil(13 / cell), 1);
+    shortened.forEach((name, i) => {
+      if (i % every === 0) pen.fillText(name, edge - 8, (i + 0.5) * cell);
+    });
+  }
+  const readout = el("p", { class: "readout", "aria-live": "polite" });
+  let at = [0, 0];
+  const locate = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const j = Math.floor((event.clientX - box.left - edge) / cell),
+      i = Math.floor((event.clientY - box.top - top) / cell);
+    return i >= 0 && j >= 0 && i < n && j < n ? [i, j] : null;
   };
-  const support = mean(seen);
-  const shown = [...support.keys()].sort((a, b) => support.get(b) - support.get(a) || a - b).slice(0, 6);
-  const cells = (shares) =>
-    shown.map((c) => el("td", { class: "number cell", style: `--v: ${shares.get(c) ?? 0}` }, share(shares.get(c) ?? 0)));
-  const line = (name, text, places) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row", class: "name" }, el("bdi", { title: name }, cut(name, 32))),
-      el("td", { class: "text" }, el("bdi", { title: text }, cut(text, 40))),
-      ...(places.length ? cells(mean(places)) : shown.map(() => el("td", { class: "number" }, "–"))),
-    );
-  const rows = sources.map((name, j) => {
-    const places = said[i].filter((answer, b) => answer >= 0 && (groups ? groups[b] === name : b === j));
-    const text = groups ? counted(places.length, "base clustering") : String(answers.label[places[0]]);
-    return line(name, places.length ? text : "not seen", places);
+  canvas.addEventListener("pointermove", (event) => {
+    const found = locate(event);
+    if (found) showTip(text(...found), event.clientX, event.clientY);
+    else hideTip();
   });
-  rows.push(line("mean", "", seen));
-  const head = ["Source", "Said", ...shown.map((c) => `in ${called(c)}`)];
-  const body = el(
-    "table",
-    { class: "short heat said" },
-    el("thead", {}, el("tr", {}, ...head.map((text, n) => el("th", { scope: "col", class: ["name", "text"][n] ?? "number" }, text)))),
-    el("tbody", {}, ...rows),
+  canvas.addEventListener("pointerleave", hideTip);
+  canvas.addEventListener("click", (event) => {
+    const found = locate(event);
+    if (found && groups) choose(groups[found[0]]);
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (move) at = at.map((place, axis) => Math.min(Math.max(place + move[axis], 0), n - 1));
+    else if (groups && (event.key === "Enter" || event.key === " ")) choose(groups[at[0]]);
+    else return;
+    event.preventDefault();
+    if (move) readout.textContent = text(...at);
+  });
+  plot.append(
+    canvas,
+    el("div", { class: "scale", "aria-hidden": "true" }, el("span", {}, low), el("i"), el("span", {}, high)),
+    readout,
   );
-  const told = [];
-  if (by_labels[i] >= 0 && cluster >= 0 && by_labels[i] !== cluster)
-    told.push(
-      `Its labels alone speak more for ${clusterName(by_labels[i])}; the method kept it with others that are like it.`,
-    );
-  for (const [source, instead, to] of turns[i] ?? []) {
-    const had = instead === null ? "had not seen it" : `had said ${instead}`;
-    told.push(`If ${sources[source]} ${had}, it would be in ${clusterName(to)}.`);
-  }
-  if (turns[i] !== null && !turns[i].length && seen.length > 1 && cluster >= 0)
-    told.push("No single source could have changed that.");
-  for (const [id, count, c, agreeing, both] of nearest[i]) {
-    const more = count > 1 ? ` and ${whole(count - 1)} more` : "";
-    told.push(`Like it: ${cut(String(id), 60)}${more}, ${clusterName(c)}; ${agreeing} of ${both} labels in common.`);
-  }
-  return [
-    el("div", { class: "scroll tall" }, body),
-    el("ul", { class: "told" }, ...told.map((text) => el("li", {}, el("bdi", {}, text)))),
-  ];
 }
 
-function listInstances() {
-  const rows = matching(),
-    pages = Math.max(Math.ceil(rows.length / view.size), 1);
-  view.page = Math.min(view.page, pages - 1);
-  const start = view.page * view.size,
-    shown = rows.slice(start, start + view.size);
-  const body = byId("instances").tBodies[0];
-  body.replaceChildren(...shown.map(instanceRow));
-  if (!rows.length)
-    body.append(
-      el("tr", {}, el("td", { colspan: COLUMNS.length, class: "text" }, "No listed instance matches.")),
-    );
-  const total = sum(result().instances.id.map((_, i) => idsOf(i).length));
-  byId("found").textContent =
-    `${whole(sum(rows.map(([, ids]) => ids.length)))} of ${counted(total, "listed instance")}`;
-  byId("page").textContent = rows.length
-    ? `${whole(start + 1)} to ${whole(start + shown.length)} of ${whole(rows.length)}`
-    : "";
-  byId("previous").disabled = view.page === 0;
-  byId("next").disabled = view.page >= pages - 1;
+function mixer(low, high) {
+  const parse = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
+  const [a, b] = [parse(low), parse(high)];
+  return (share) => `rgb(${a.map((part, i) => Math.round(part + share * (b[i] - part))).join(",")})`;
 }
-
-// A spreadsheet would run a cell that begins like a formula; plain numbers may.
-function csvCell(value) {
-  let text = String(value);
-  if (/^[=+\-@\t\r]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) text = `'${text}`;
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-byId("download").addEventListener("click", () => {
-  const listed = result().instances,
-    names = ["id", "cluster", "alternative", "confidence", "margin", "coverage", "why"];
-  const lines = [
-    [table().id_name, ...names.slice(1)],
-    ...matching().flatMap(([i, ids]) =>
-      ids.map((id) => [id, ...names.slice(1).map((name) => listed[name][i])]),
-    ),
-  ];
-  const text = lines.map((line) => line.map(csvCell).join(",") + "\r\n").join("");
-  const link = el("a", {
-    href: URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" })),
-    download: "instances.csv",
-  });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-});
-byId("search").addEventListener("input", (event) => {
-  view.text = event.target.value.trim();
-  view.page = 0;
-  listInstances();
-});
-byId("filter").addEventListener("change", (event) =>
-  choose(event.target.value === "" ? null : Number(event.target.value), true),
-);
-byId("previous").addEventListener("click", () => {
-  view.page -= 1;
-  listInstances();
-});
-byId("next").addEventListener("click", () => {
-  view.page += 1;
-  listInstances();
-});
 
 // ---- what is shown: a result, and all clusters or one
+// Clusters that have members, and last the unassigned.
+function filled() {
+  const found = result().clusters.map((entry, c) => [c, entry.size]);
+  return [...found, [-1, result().n_unassigned]].filter(([, size]) => size);
+}
 function chips() {
-  const clusters = result().clusters.map((entry, c) => [c, entry.size]).filter(([, size]) => size);
-  if (result().n_unassigned) clusters.push([-1, result().n_unassigned]);
   byId("chips").replaceChildren(
     el("button", { type: "button", class: "clear", "data-cluster": "", "aria-pressed": "true" }, "All"),
-    ...clusters.map(([c, size]) =>
+    ...filled().map(([c, size]) =>
       el(
         "button",
         {
@@ -337,10 +333,6 @@ function chips() {
         el("bdi", {}, c < 0 ? "none" : `${c} ${cut(nameOf(c), 16)}`.trim()),
       ),
     ),
-  );
-  byId("filter").replaceChildren(
-    el("option", { value: "" }, "all"),
-    ...clusters.map(([c, size]) => el("option", { value: c }, `${c < 0 ? "none" : `${c} ${cut(nameOf(c), 24)}`.trim()} (${whole(size)})`)),
   );
 }
 
@@ -358,7 +350,6 @@ function mark() {
       strip.scrollLeft = chip.offsetLeft - strip.offsetLeft - 40;
     }
   }
-  byId("filter").value = value;
   for (const row of all("tr[data-row-cluster]")) {
     row.classList.toggle("chosen", row.dataset.rowCluster === value);
     row.classList.toggle("other", value !== "" && row.dataset.rowCluster !== value);
@@ -371,10 +362,9 @@ function mark() {
 }
 
 function update() {
-  view.page = 0;
   mark();
   draw();
-  listInstances();
+  for (const tell of onUpdate) tell();
   const what = state.cluster === null ? "all clusters" : `${clusterName(state.cluster)} only`;
   byId("status").textContent = `Showing ${what}${data.results.length > 1 ? ` of ${result().name}` : ""}.`;
 }
@@ -391,7 +381,7 @@ function show(number, cluster = null) {
   inks[number].forEach((ink, c) => document.documentElement.style.setProperty(`--c${c}`, `var(--p${ink})`));
   hideTip();
   chips();
-  headInstances();
+  for (const tell of onShow) tell();
   update();
 }
 
@@ -411,50 +401,3 @@ document.addEventListener("click", (event) => {
     );
 });
 byId("choose-result")?.addEventListener("change", (event) => show(Number(event.target.value)));
-
-const themes = [
-  ["", "◐ Auto", "as the system"],
-  ["light", "◐ Light", "light"],
-  ["dark", "◐ Dark", "dark"],
-];
-byId("theme").addEventListener("click", (event) => {
-  const now = document.documentElement.dataset.theme ?? "";
-  const [value, name, words] = themes[(themes.findIndex(([known]) => known === now) + 1) % themes.length];
-  if (value) document.documentElement.dataset.theme = value;
-  else delete document.documentElement.dataset.theme;
-  event.target.textContent = name;
-  event.target.setAttribute("aria-label", `Colours: ${words}`);
-  event.target.title = `Colours: ${words}`;
-  draw();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-window.addEventListener("beforeprint", () => {
-  view.size = PRINTED;
-  view.page = 0;
-  listInstances();
-});
-window.addEventListener("afterprint", () => {
-  view.size = PAGE;
-  listInstances();
-});
-let width = document.documentElement.clientWidth,
-  waiting = 0;
-window.addEventListener("resize", () => {
-  if (document.documentElement.clientWidth === width) return;
-  width = document.documentElement.clientWidth;
-  cancelAnimationFrame(waiting);
-  waiting = requestAnimationFrame(draw);
-});
-const links = new Map(all("nav a").map((link) => [link.hash.slice(1), link]));
-const watcher = new IntersectionObserver(
-  (entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      for (const link of links.values()) link.removeAttribute("aria-current");
-      links.get(entry.target.id).setAttribute("aria-current", "true");
-    }
-  },
-  { rootMargin: "-20% 0px -70% 0px" },
-);
-for (const section of all("main > section")) watcher.observe(section);
-show(0);
