@@ -19,6 +19,7 @@ from consilience.federated.keys import read_key
 from consilience.federated.merging import Answer
 from consilience.federated.parts import SMALLEST, PartyError, Prepared, prepare
 from consilience.io import files
+from consilience.io import ids as _ids
 
 
 class Own(NamedTuple):
@@ -147,7 +148,8 @@ def read_ids(path: str, id_column: str, party: str) -> list[str]:
     if Path(path).is_file() and not Path(path).stat().st_size:
         raise _empty(party)
     source = files.Source(id_column, (id_column,))
-    found = [piece.column(0).cast(pa.string()) for piece in files.pieces(path, source, text=True)]
+    read = files.pieces(path, source, text=True)
+    found = [_ids.as_text(_ids.canonical(piece.column(0), "its table")) for piece in read]
     if not found:
         raise _empty(party)
     ids = pa.chunked_array(found).combine_chunks()

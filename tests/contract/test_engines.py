@@ -1,0 +1,132 @@
+"""One set of files, read in memory, twice in pieces, by workers and by Python: one table, or one error."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from consilience import Partitions, fuse, scan
+from consilience.cli import main
+from consilience.dask import read_parquet
+from consilience.dask.engine import engine_for
+from consilience.dask.reading import read_on_workers
+from consilience.evidence.reading import read_labels
+
+TEXTS = ["gold", "basic", "1", "2", "-1", "2.0", "1_2", "007", "?", "Gold", ""]
+KINDS = {
+    "numbers": st.sampled_from(["0", "1", "2", "-1", ""]),
+    "names": st.sampled_from(["gold", "basic", "x y", "", "-1", "?", "Gold"]),
+    "both": st.sampled_from(TEXTS),
+    "features": st.sampled_from(["0.5", "1", "2"]),
+}
+
+
+@st.composite
+def tables(draw):
+    """Labels as text, an id for every row, and where rows are cut into files and row groups."""
+    n, m = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    cells = KINDS[draw(st.sampled_from(sorted(KINDS)))]
+    columns = {f"b{j}": draw(st.lists(cells, min_size=n, max_size=n)) for j in range(m)}
+    ids = [f"c{draw(st.integers(0, 3 * n)) if draw(st.booleans()) else 100 + p}" for p in range(n)]
+    cuts = sorted({0, n, *draw(st.lists(st.integers(1, n), max_size=2))})
+    return {"who": ids, **columns}, cuts, draw(st.sampled_from(["missing", "noise"])), draw(st.booleans())
+
+
+def outcome(read):
+    """A table in the order of its instances, with what was said; or the error."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found = read()
+        except (ValueError, TypeError) as error:
+            return type(error).__name__, getattr(error, "message", str(error)), None
+    labels = found.decode(found.codes)
+    ids = None if found.index is None else [str(each) for each in found.index]
+    return [str(one.message) for one in said], labels.tolist(), ids, found.names
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=tables())
+def test_a_folder_of_csv_files_is_one_table_however_it_is_read(drawn, tmp_path_factory):
+    table, cuts, negative, keep = drawn
+    folder = tmp_path_factory.mktemp("folder")
+    frame = pd.DataFrame(table)
+    frame.to_csv(folder / "whole.csv", index=False)
+    (folder / "parts").mkdir()
+    for number, (a, b) in enumerate(pairwise(cuts)):
+        frame[a:b].to_csv(folder / "parts" / f"{number}.csv", index=False)
+    unobserved = "keep" if keep else "error"
+    how = {"negative": negative, "unobserved": unobserved}
+
+    def of(path, **more):
+        return outcome(lambda: read_labels(scan(path, id="who").sources, **how, **more).in_full())
+
+    expected = of(folder / "whole.csv")
+    assert of(folder / "whole.csv", again=True) == expected
+    by_python = outcome(
+        lambda: Partitions.of(scan(folder / "whole.csv", id="who"), negative=negative, unobserved=unobserved)
+    )
+    assert without_places(by_python) == without_places(expected)
+    for more in ({}, {"again": True}):
+        assert without_places(of(folder / "parts", **more)) == without_places(expected)
+
+
+def without_places(found):
+    """The name of the file is another one in each."""
+    if found[-1] is None:
+        return found[0], [part for part in found[1].split("line ")[0].split(" ") if "/" not in part]
+    return found[1:]
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=tables())
+def test_parquet_by_workers_is_the_table_in_memory(drawn, tmp_path_factory):
+    table, cuts, negative, keep = drawn
+    path = tmp_path_factory.mktemp("parquet") / "labels.parquet"
+    arrow = pa.table({name: [value or None for value in values] for name, values in table.items()})
+    with pq.ParquetWriter(path, arrow.schema) as writer:
+        for a, b in pairwise(cuts):
+            writer.write_table(arrow.slice(a, b - a))
+    how = {"negative": negative, "unobserved": "keep" if keep else "error"}
+    source = scan(path, id="who").sources[0]
+    blocks = read_parquet(path, ids="who", block_rows=1)
+
+    def on_workers():
+        return read_on_workers(blocks, source, engine_for("stream"), **how, most=np.inf).in_full()
+
+    def in_memory(**more):
+        return outcome(lambda: read_labels([source], **how, **more).in_full())
+
+    assert outcome(on_workers) == in_memory()
+    assert in_memory(again=True) == in_memory()
+
+
+@pytest.fixture
+def banks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 300)
+    frame = pd.DataFrame({"customer": [f"C{p:03d}" for p in range(300)]})
+    for j in range(4):
+        noisy = np.where(rng.random(300) < 0.2, rng.integers(0, 3, 300), truth)
+        frame[f"bank_{j}"] = np.where(rng.random(300) < 0.3, None, np.array(["a", "b", "c"], object)[noisy])
+    frame = frame[frame.iloc[:, 1:].notna().any(axis=1)].reset_index(drop=True)
+    frame.to_csv("banks.csv", index=False)
+    return frame
+
+
+def test_python_and_the_shell_give_one_answer(banks):
+    assert main(["fuse", "banks.csv", "--id", "customer", "-k", "3", "-q", "-o", "out.csv"]) == 0
+    written = pd.read_csv("out.csv")
+    fusion = fuse(scan("banks.csv", id="customer"), 3, random_state=0)
+    assert written["customer"].tolist() == [str(each) for each in fusion.index]
+    assert written["label"].tolist() == fusion.labels.tolist()
+    np.testing.assert_allclose(written["confidence"], fusion.confidence, atol=1e-6)
+    by_frame = fuse(banks, 3, index="customer", random_state=0)
+    assert by_frame.labels.tolist() == fusion.labels.tolist()
