@@ -558,3 +558,41 @@ def test_marks_in_parquet_are_missing_on_dask_too(marked, told):
     expected = told(*call, "--unobserved", "noise")
     assert expected[0] == 0
     assert told(*call, "--unobserved", "noise", "--engine", "dask")[1] == expected[1]
+
+
+class TestScan:
+    """What `consilience.scan` reads, the commands read."""
+
+    def test_ids_that_differ_in_form_match_where_that_was_asked_for(self, tmp_path, monkeypatch, capfd):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.csv").write_text("who,a\nAnn ,0\nbob,1\n007,0\n")
+        (tmp_path / "b.csv").write_text("who,b\nann,x\nBob,y\n7,x\n")
+        command = ["fuse", "a.csv", "b.csv", "--id", "who", "-k", "2", "-q"]
+        assert run([*command, "--match-ids", "trim,case,zeros"]) == 0
+        assert len(capfd.readouterr().out.splitlines()) == 1 + 3
+        assert run([*command, "--match-ids", "colour"]) != 0
+        assert "Hint" in capfd.readouterr().err
+        assert run([*command[:2], "--id", "who", "-k", "2", "--engine", "dask", "--match-ids", "case"]) == 2
+        assert "--match-ids is not known where the table is read by Dask" in capfd.readouterr().err
+
+    def test_column_names_below_a_title(self, tmp_path, monkeypatch, capfd):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.csv").write_text("Segments,of,March\nwho,a,b\nann,0,x\nbob,1,y\n")
+        (tmp_path / "plain.csv").write_text("who,c\nann,0\nbob,1\n")
+        assert run(["fuse", "a.csv", "--header", "2", "--id", "who", "-k", "2", "-q"]) == 0
+        assert capfd.readouterr().out.splitlines()[0].startswith("who,label,")
+        files = ["fuse", "a.csv", "plain.csv", "--id", "who", "-k", "2", "-q"]
+        assert run([*files, "--header", "a.csv=2"]) == 0
+        capfd.readouterr()
+        assert run([*files, "--header", "two"]) == 2
+        assert "--header must be the number of a line, from 1. Got 'two'." in capfd.readouterr().err
+
+    def test_files_of_a_pattern_are_one_table(self, tmp_path, monkeypatch, capfd):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "exports").mkdir()
+        for number, rows in enumerate(["ann,0,x\nbob,1,y\n", "cleo,0,x\ndan,1,y\n"]):
+            (tmp_path / "exports" / f"{number}.csv").write_text(f"who,a,b\n{rows}")
+        for path in ("exports/*.csv", "exports"):
+            assert run(["fuse", path, "--id", "who", "-k", "2", "-q"]) == 0
+            out = capfd.readouterr().out.splitlines()
+            assert [line.partition(",")[0] for line in out] == ["who", "ann", "bob", "cleo", "dan"]

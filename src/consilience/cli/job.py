@@ -17,11 +17,12 @@ from consilience import Fusion, Partitions, cli
 from consilience._support import memory as _memory
 from consilience._support.errors import InputError, UsageError
 from consilience._support.files import Outputs, is_special
-from consilience.cli.options import Engine, Engines, Reading, Unobserved, Writing, WritingLabels
+from consilience.cli.options import Engine, Engines, Reading, Scanning, Unobserved, Writing, WritingLabels
 from consilience.cli.terminal import Bar, bar, talk
-from consilience.evidence.labels import Instances, read_labels
+from consilience.evidence.labels import Instances, ReadFiles
 from consilience.io import excel, files
 from consilience.io.files import COMPRESSED, STDIO, Source, kind_of
+from consilience.io.formats import is_pattern
 
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
@@ -108,6 +109,8 @@ class Job:
             raise UsageError(
                 f"--engine blocks and dask read one table: {why_not}.", hint="or use --engine memory."
             )
+        if isinstance(self.reading, Scanning) and (asked is Engine.dask or self.folder is not None):
+            self.reading.refuse_in_dask()
         if (checkpoint is not None and self.folder is None) or (
             scheduler is not None and asked is not Engine.dask
         ):
@@ -136,6 +139,8 @@ class Job:
         if self.source.long is not None:
             return "--long is read in memory; put it in a table with a column per source"
         path = self.paths[0]
+        if is_pattern(path):
+            return "files of a pattern are read in memory; put them in a folder"
         if path == STDIO or is_special(path):
             return "a pipe can be read only once; write it to a file"
         if kind_of(path) == "excel":
@@ -170,22 +175,32 @@ class Run:
 
     def labels(self, engine: Engine, unobserved: Unobserved, *, noise: bool, whole: bool) -> Partitions:
         """The table of labels; its rows are instances, or distinct with `instances` beside them."""
-        paths, source = self.job.paths, self.job.source
-        if engine is not Engine.memory:
+        if engine is Engine.dask:
             reader = cli.blocks.opened(
-                paths[0],
-                source,
+                self.job.paths[0],
+                self.job.source,
                 self.told,
-                on_dask=engine is Engine.dask,
+                on_dask=True,
                 scheduler=self.job.engines.scheduler,
             )
             self.instances = table = self.opened.enter_context(reader)
             return table.compact(unobserved=unobserved)
-        read = read_labels(paths, source)
+        read = self.scanned()
         if whole:
             return read.partitions(negative="noise" if noise else "missing", unobserved=unobserved)
-        compact, self.instances = read.compact(unobserved=unobserved)
+        how = (
+            {"again": True, "most": cli.blocks.MAX_DISTINCT, "told": self.told}
+            if engine is Engine.blocks
+            else {}
+        )
+        compact, self.instances = read.compact(unobserved=unobserved, **how)
         return compact
+
+    def scanned(self) -> ReadFiles:
+        """The tables of labels, found and looked at."""
+        reading = self.job.reading
+        assert isinstance(reading, Scanning)
+        return ReadFiles(list(reading.scan(self.job.paths, self.job.source).sources))
 
     def read_facts(self, table: Partitions) -> None:
         """Read what --profile names, for the instances of a table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from consilience.cli.terminal import talk
 from consilience.registry import resolve
 
 if TYPE_CHECKING:
+    from consilience.io import Scan
     from consilience.io.files import Source
 
 
@@ -227,6 +228,69 @@ class ReadingLabels(Reading):
             )
         instance, source, label = names
         return instance, source, label
+
+
+@dataclass(frozen=True)
+class Scanning(ReadingLabels):
+    """How tables of labels are found and read."""
+
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Line (row of a sheet) that holds the column names, counted from 1; FILE=ROW for one file, "
+            "repeatable.",
+            metavar="ROW",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    match_ids: Annotated[
+        str | None,
+        typer.Option(
+            help="What to ignore when ids are compared: trim (blanks around them), case, zeros (leading, and "
+            ".0), unicode (the form of letters); several between commas.",
+            metavar="trim,case,...",
+            rich_help_panel=READING,
+        ),
+    ] = None
+
+    def refuse_in_dask(self) -> None:
+        """Refuse what the workers of a cluster, and what is written to a folder, do not know."""
+        for option, given in {"--header": self.header, "--match-ids": self.match_ids}.items():
+            if given is not None:
+                raise UsageError(
+                    f"{option} is not known where the table is read by Dask or written to a folder.",
+                    hint="use --engine memory or blocks, and write to a file.",
+                )
+
+    def scan(self, paths: Sequence[str], source: Source) -> Scan:
+        """The tables of labels."""
+        every, own = by_file("--header", self.header, paths)
+        for number in [*own.values(), *([] if every is None else [every])]:
+            if not number.isdecimal() or int(number) < 1:
+                raise UsageError(
+                    f"--header must be the number of a line, from 1. Got {number!r}.",
+                    hint="as in --header 3.",
+                )
+        return io.scan(
+            list(paths),
+            id=_for_each(paths, source.id_column, source.own_ids),
+            columns=_for_each(paths, source.columns or None, source.own_columns),
+            long=source.long,
+            missing=source.missing,
+            delimiter=source.delimiter,
+            encoding=source.encoding,
+            header=_for_each(
+                paths, None if every is None else int(every), {k: int(v) for k, v in own.items()}
+            ),
+            match_ids=None if self.match_ids is None else split(self.match_ids),
+            say=source.say,
+        )
+
+
+def _for_each(paths: Sequence[str], every: Any, own: Mapping[str, Any]) -> Any:
+    """What holds for all files, or a dict where single files have something else."""
+    found = {path: own.get(path, every) for path in paths} if own else every
+    return {path: value for path, value in found.items() if value is not None} if own else found
 
 
 @dataclass(frozen=True)

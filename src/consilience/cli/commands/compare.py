@@ -45,7 +45,7 @@ def compare(
     report: options.Report = None,
     title: options.Title = None,
     as_json: options.AsJson = False,
-    reading: options.ReadingLabels,
+    reading: options.Scanning,
     noise: options.Noise = False,
     unobserved: options.Unseen = Unobserved.error,
     seed: options.Seed = 0,

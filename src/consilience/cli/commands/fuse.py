@@ -37,7 +37,7 @@ def fuse(
     ] = None,
     param: options.Parameters = None,
     writing: options.WritingLabels,
-    reading: options.ReadingLabels,
+    reading: options.Scanning,
     noise: options.Noise = False,
     unobserved: options.Unseen = Unobserved.error,
     engines: options.Engines,

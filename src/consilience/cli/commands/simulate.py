@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import consilience
-from consilience import cli, evidence
+from consilience import cli
 from consilience._support.errors import UsageError
 from consilience.cli import options
 from consilience.cli.help import WRITING
@@ -49,7 +49,7 @@ def simulate(
             rich_help_panel=WRITING,
         ),
     ] = None,
-    reading: options.ReadingLabels,
+    reading: options.Scanning,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
@@ -63,7 +63,7 @@ def simulate(
     cli.job.check_outputs(labels, [output])
     job.require_memory()
     with job.run() as run:
-        table = evidence.labels.read_labels(labels, job.source).partitions(unobserved="keep")
+        table = run.scanned().partitions(unobserved="keep")
         codes = consilience.missing.drop_labels(
             table.codes, share, mechanism=mechanism.value, random_state=seed
         )
