@@ -402,11 +402,11 @@ def _code_objects(values: np.ndarray, name: str) -> Coded:
             hint="labels are integers, strings or categories.",
         ) from error
     codes = np.fromiter(map(place.__getitem__, entries), dtype=np.int64, count=len(entries))
-    values = list(place)
+    known = list(place)
     kinds = set(map(type, entries))
     if bool in kinds and kinds - {bool, np.bool_, str, type(None)}:  # True is there for 1 too, or 1 for True
-        values = [int(value) if isinstance(value, bool) else value for value in values]
-    return Coded(codes, object_array(values))
+        known = [int(value) if isinstance(value, bool) else value for value in known]
+    return Coded(codes, object_array(known))
 
 
 # --- words for errors ---------------------------------------------------------------------------------------
