@@ -13,9 +13,9 @@ __version__ = "0.1.0"
 _HOME = {
     "Comparison": "results",
     "Fusion": "results",
-    "Partitions": "evidence.partitions",
-    "Views": "evidence.views",
-    "check_views": "evidence.views",
+    "Partitions": "evidence",
+    "Views": "evidence",
+    "check_views": "evidence",
     "compare": "results",
     "fuse": "results",
     "fuse_views": "results",

@@ -35,7 +35,7 @@ class BipartiteMethod(Embedder, LabelMethod):
             As in `predict`.
         """
         check_is_fitted(self)
-        codes, _ = self._encode_labels(X, unknown)
+        codes = self._encode_labels(X, unknown)
         return unit_length(gather(codes, self.partitions_.offsets, self._places))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:

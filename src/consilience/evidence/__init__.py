@@ -3,14 +3,18 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["labels", "partitions", "views"]
+_HOME = {"Partitions": "partitions", "Views": "views", "check_views": "views"}
+_MODULES = ("labels", "partitions", "views")
+__all__ = ["Partitions", "Views", "check_views"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'consilience.evidence' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_MODULES]
