@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from consilience.cli.main import run
-from consilience.evidence import labels
-from consilience.io import ids, text
-from consilience.io.files import Source
+from consilience.evidence.reading import read_labels
+from consilience.io import ids, scan, text
 from tests.planted import planted
 
 SHOPS = "kunde,a,b,c\nJürgen,gold,größer,\nbob,basic,kleiner,\ncleo,gold,,1\ndan,basic,NA,2\neve,,kleiner,2\n"
@@ -49,7 +48,7 @@ def test_names_are_not_labels(here, told):
     code, _, err = told("fuse", "shops.csv", *QUICK)
     assert code == 2
     assert err.startswith(
-        "Error: column 'kunde' has a different value in every row. Hint: if it holds the ids, say --id"
+        "Error: base clustering 'kunde' has a different label in every row. Hint: if it holds the ids, say"
     )
 
 
@@ -163,7 +162,7 @@ def test_views_may_call_their_ids_differently(here, told):
         (["--id", "c.csv=who"], "--id names 'c.csv', which is none of the files: a.csv, b.csv. Hint"),
         (["--columns", "gold=1"], "--columns names 'gold', which is none of the files: a.csv, b.csv. Hint"),
         (["--id", "who", "--id", "customer"], "--id is given twice, who and customer. Hint"),
-        (["--id", "a.csv=who"], "2 files can be joined by id only. Hint"),
+        (["--id", "a.csv=who"], "2 files can be joined by id only, and 'b' has no id column. Hint"),
         (["--id", "who", "--id", "b.csv=custmer"], "b.csv has no column 'custmer'. Hint: did you mean"),
         (["--long", "who,gold"], "--long needs three columns. Got 'who,gold'. Hint"),
         (["--long", "a,b,c", "--id", "who"], "there is no --id and no --columns. Hint"),
@@ -317,7 +316,7 @@ def test_a_row_per_opinion_is_the_table_with_a_column_per_source(here, told):
             "i,s,l\np,a,x\np,a,y\nq,a,x\n",
             "source 'a' gives instance 'p' two labels: 'x' and 'y' (row 0). Hint",
         ),
-        ("i,s,l\np,,x\nq,a,x\n", "row 0 of long.csv has no 's'. Hint"),
+        ("i,s,l\np,,x\nq,a,x\n", "line 2 of long.csv has no 's'. Hint"),
         ("i,s\np,a\n", "long.csv has no column 'l'. Hint"),
     ],
 )
@@ -339,7 +338,7 @@ OPINIONS = "who,by,said\n" + "".join(
 @pytest.mark.parametrize("engine", ["memory", "blocks"])
 def test_opinions_that_were_not_said_to_be_such_are_refused_with_the_option(here, told, engine):
     (here / "long.csv").write_text(OPINIONS)
-    say = "--long who,by,said (instance, source, label)"
+    say = "say --long who,by,said (instance, source, label)"
     for options, code, message in [
         (
             [],
@@ -349,8 +348,8 @@ def test_opinions_that_were_not_said_to_be_such_are_refused_with_the_option(here
         (
             ["--id", "who"],
             1,
-            f"'ann' occurs 2 times in long.csv (rows 0 and 1). Hint: a row per instance; if this "
-            f"is a row per opinion, say {say}.",
+            "'ann' occurs 2 times: lines 2 and 3 of long.csv. Hint: a row per instance; if this is a row "
+            f"per opinion, {say}.",
         ),
         (["--id", "who", "--columns", "said"], 1, "a row per opinion is read by --long."),
     ]:
@@ -399,7 +398,7 @@ OPTIONS = ["--id", "id", "-k", "3", "-m", "DAL", "--unobserved", "noise"]
 def test_blocks_give_the_bytes_that_memory_gives(tables, tmp_path, monkeypatch, told, kind):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("consilience.io.write.ROWS_A_PIECE", 150)
-    monkeypatch.setattr("consilience.io.files.ROWS_A_PIECE", 150)
+    monkeypatch.setattr("consilience.evidence.reading.ROWS_A_BATCH", 150)
     monkeypatch.setattr("consilience.io.csv.BLOCK", 1 << 11)
     said = {}
     for engine in ("memory", "blocks"):
@@ -440,14 +439,17 @@ def test_what_does_not_fit_in_memory_is_read_in_blocks(tables, monkeypatch, told
     assert first.endswith("GB are free: reading in blocks, twice (--engine blocks).")
     assert rest == expected[2]
     for options, why in (
-        (["--report", "-"], "--report needs the whole table in memory"),
-        ([str(tables / "t.parquet")], "several files are joined in memory"),
+        (["--profile", path], "--profile joins every instance by its id; leave it out"),
+        ([str(tables / "t.parquet")], "several files are joined by their ids, all of which are held"),
         (["--engine", "memory"], "leave out --engine memory"),
     ):
         code, out, err = told("fuse", path, *OPTIONS, *options)
         assert (code, out) == (2, "")
         assert why in err
-        assert err.count("\n") == 1
+    code, out, err = told("fuse", path, *OPTIONS, "--report", "-")
+    assert code == 0
+    assert "--report without the ids of instances." in err
+    assert out.startswith("<!DOCTYPE html>")
 
 
 def test_many_rows_are_said_to_be_in_memory(tables, monkeypatch, told):
@@ -461,15 +463,15 @@ def test_many_rows_are_said_to_be_in_memory(tables, monkeypatch, told):
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        ("i,0,0\nj,1,1\ni,0,0\n", [], "the id 'i' occurs 2 times in bad.csv (rows 0 and 2). Hint"),
-        ("i,0,0\n,1,1\n", [], "row 1 of bad.csv has no id. Hint"),
+        ("i,0,0\nj,1,1\ni,0,0\n", [], "the id 'i' occurs 2 times: lines 2 and 4 of bad.csv. Hint"),
+        ("i,0,0\n,1,1\n", [], "line 3 of bad.csv has no id. Hint"),
         ("i,0,0\nj,,-1\nk,1,1\n", [], "no base clustering saw"),
         ("i,0,0\nj,0.5,1\n", [], "'a' has the value 0.5"),
         ("i,0,0\nj,1,1\n", ["--columns", "nope"], "bad.csv has no column 'nope'"),
         (
             "".join(f"i{p},{p},{p % 2}\n" for p in range(40)),
             [],
-            "column 'a' has a different value in every row",
+            "base clustering 'a' has a different label in every row",
         ),
     ],
 )
@@ -492,7 +494,7 @@ def test_ids_with_the_same_key_are_looked_at(tables, monkeypatch):
     # Different ids may have one key: that is no repetition.
     monkeypatch.setattr(ids, "_FEW", 300)
     monkeypatch.setattr(ids, "keys_of", lambda values: np.zeros(len(values), dtype=np.uint64))
-    read = labels.read_labels([str(tables / "t.csv")], Source(id_column="id"))
+    read = read_labels(scan(tables / "t.csv", id="id").sources).instances
     assert read.n_instances == 400
 
 
@@ -572,8 +574,6 @@ class TestScan:
         assert len(capfd.readouterr().out.splitlines()) == 1 + 3
         assert run([*command, "--match-ids", "colour"]) != 0
         assert "Hint" in capfd.readouterr().err
-        assert run([*command[:2], "--id", "who", "-k", "2", "--engine", "dask", "--match-ids", "case"]) == 2
-        assert "--match-ids is not known where the table is read by Dask" in capfd.readouterr().err
 
     def test_column_names_below_a_title(self, tmp_path, monkeypatch, capfd):
         monkeypatch.chdir(tmp_path)

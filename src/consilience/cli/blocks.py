@@ -1,4 +1,4 @@
-"""`fuse` on tables beyond memory: in blocks, by this process or by Dask."""
+"""`fuse` by the workers of a Dask cluster, and from a table of any size to a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -9,61 +9,51 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from consilience import dask
-from consilience._support.errors import InputError
+from consilience import dask, io
 from consilience._support.optional import optional_import
 from consilience.cli.results import Told
-from consilience.dask.aggregate import read_table
-from consilience.dask.blocks import BLOCK_ROWS, load
 from consilience.dask.consensus import MAX_DISTINCT
 from consilience.dask.engine import engine_for
-from consilience.dask.rows import looked_up, values_of
-from consilience.evidence import reading
+from consilience.dask.reading import read_on_workers
 from consilience.evidence.builder import Builder
-from consilience.evidence.labels import Beside, as_arrow, read_labels, sources_of
-from consilience.evidence.partitions import MISSING, Partitions
-from consilience.evidence.reading import rebatched
-from consilience.io.files import STDIO, Source, is_parquet
+from consilience.evidence.reading import Labels, require_ids
+from consilience.io.labels import MISSING, Negative
+from consilience.io.write import label_array
 
-
-def is_folder(output: str | None) -> bool:
-    """Whether the answer goes to a folder of Parquet files."""
-    return output is not None and output != STDIO and not Path(output).suffix
+__all__ = ["MAX_DISTINCT", "fuse_to_folder", "read_on_dask"]
 
 
 def fuse_to_folder(
-    path: str,
+    source: Any,
     output: str,
     n_clusters: Any,
-    source: Source,
     *,
-    method: Any,
-    unobserved: Any,
+    as_it_is: bool,
     on_dask: bool,
     scheduler: str | None,
-    checkpoint: str | None,
     seed: int,
     told: Told,
+    **settings: Any,
 ) -> str:
-    """From a table to a folder of Parquet files; what was done, in words."""
-    own = source.of(path)
-    with _as_parquet(path, source, Path(output).parent) as given, _workers(on_dask and scheduler is None):
+    """From a table to a folder of Parquet files, whatever its size; what was done, in words."""
+    require_ids(source)
+    with (
+        _as_parquet(source, as_it_is, Path(output).parent) as given,
+        _workers(on_dask and scheduler is None),
+    ):
         done = dask.fuse_parquet(
-            given,
+            given.path,
             output,
             n_clusters,
-            ids=() if own.id_column is None else own.id_column,
-            columns=list(own.columns) or None,
-            method=method,
-            unobserved=unobserved,
-            checkpoint=checkpoint,
+            ids=() if given.id_name is None else given.id_name,
+            columns=list(given.columns),
             scheduler=scheduler,
             random_state=seed,
             progress=told,
+            **settings,
         )
     count = "" if done.cluster_count is None else f"\n\n{done.cluster_count.summary()}"
     return (
@@ -74,108 +64,56 @@ def fuse_to_folder(
 
 
 @contextmanager
-def _as_parquet(path: str, source: Source, place: Path) -> Iterator[str]:
-    """The path of a Parquet file or folder, or of a copy that goes when the block ends."""
-    if is_parquet(path) and not source.marks:
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix=".consilience-", dir=place) as folder:
-        copy = f"{folder}/table.parquet"
-        as_parquet(path, source, copy)
-        yield copy
-
-
-class InPieces:
-    """A table of labels in files that are read twice: for its label rows, and to write beside its ids."""
-
-    def __init__(self, path: str, source: Source, told: Any) -> None:
-        self._path, self._source, self._told = path, source, told
-        self.id_name = source.id_name([path])
-
-    def compact(self, *, unobserved: str = "error") -> Partitions:
-        """The distinct rows of the table with counts."""
-        read = read_labels([self._path], self._source)
-        table, self._instances = read.compact(
-            unobserved=unobserved, again=True, most=MAX_DISTINCT, told=self._told
+def read_on_dask(
+    source: Any, *, as_it_is: bool, scheduler: str | None, told: Told, negative: Negative, unobserved: str
+) -> Iterator[Labels]:
+    """A table whose distinct label rows are found by the workers of a Dask cluster."""
+    place = Path(tempfile.gettempdir())
+    with _as_parquet(source, as_it_is, place) as given, _workers(scheduler is None, scheduler):
+        ids = () if given.id_name is None else given.id_name
+        blocks = dask.read_parquet(given.path, ids=ids, columns=list(given.columns))
+        engine = engine_for(blocks.kind, told)
+        yield read_on_workers(
+            blocks, given, engine, negative=negative, unobserved=unobserved, most=MAX_DISTINCT
         )
-        return table
-
-    @property
-    def n_instances(self) -> int:
-        """How many there are."""
-        return self._instances.n_instances
-
-    def batches(self) -> Iterator[Beside]:
-        """All instances, from the file again."""
-        return self._instances.batches()
-
-
-class OnDask:
-    """A table of labels whose distinct label rows are found by the workers of a Dask cluster."""
-
-    def __init__(self, path: str, source: Source, told: Told) -> None:
-        self._told = told
-        own = source.of(path)
-        self.id_name = own.id_column
-        ids = () if own.id_column is None else own.id_column
-        self._blocks = dask.read_parquet(
-            path, ids=ids, columns=list(own.columns) or None, block_rows=BLOCK_ROWS
-        )
-        self.n_instances = 0
-
-    def compact(self, *, unobserved: str = "error") -> Partitions:
-        """The distinct rows of the table with counts."""
-        engine = engine_for(self._blocks.kind, self._told)
-        found = read_table(self._blocks, engine, MAX_DISTINCT, unobserved)
-        if not found.fits:
-            raise InputError(
-                f"there are more than {MAX_DISTINCT} distinct label rows.",
-                hint="they are merged by PCE on blocks, to a folder: -o merged/.",
-            )
-        self.n_instances = found.n_rows
-        known = found.partitions
-        self._key = looked_up(known, {"row": np.arange(known.n_rows)}, 0)
-        if not found.n_unseen:
-            return known
-        nobody = np.full((1, known.n_partitions), MISSING, dtype=known.codes.dtype)
-        return Partitions.of_rows(
-            np.vstack([known.codes, nobody]),
-            known.categories,
-            known.column_names,
-            counts=np.append(known.counts, found.n_unseen),
-            kept=known.columns,
-        )
-
-    def batches(self) -> Iterator[Beside]:
-        """All instances, from the files again."""
-        start = 0
-        for ids, rows in rebatched(self._beside()):
-            own = np.arange(start, start + len(rows)) if ids is None else ids
-            yield Beside({self.id_name or "row": own}, rows)
-            start += len(rows)
-
-    def _beside(self) -> Iterator[reading.Beside]:
-        for number, piece in enumerate(self._blocks):
-            rows = values_of((piece, None), number, self._key, ("row",))["row"]
-            if self.id_name is None:
-                yield reading.Beside(None, rows)
-                continue
-            start = 0
-            for ids in load(piece, (self.id_name,)).column(0).chunks:
-                yield reading.Beside(ids, rows[start : start + len(ids)])
-                start += len(ids)
 
 
 @contextmanager
-def opened(
-    path: str, source: Source, told: Told, *, on_dask: bool, scheduler: str | None
-) -> Iterator[InPieces | OnDask]:
-    """A table in blocks."""
-    if not on_dask:
-        yield InPieces(path, source, told)
+def _as_parquet(source: Any, as_it_is: bool, place: Path) -> Iterator[Any]:
+    """The source itself, where workers can read its files, or a copy that goes when the block ends."""
+    if as_it_is and _alike(source.table):
+        yield source
         return
-    with _as_parquet(path, source, Path(path).parent) as given, _workers(scheduler is None, scheduler):
-        yield OnDask(given, source.of_copy(path), told)
+    with tempfile.TemporaryDirectory(prefix=".consilience-", dir=place) as folder:
+        path = f"{folder}/table.parquet"
+        _copy(source, path)
+        yield io.scan(path, id=source.id_name).sources[0]
+
+
+def _alike(table: Any) -> bool:
+    """Whether all files of a folder have the same columns of the same types."""
+    first, *others = (part.schema for part in getattr(table, "tables", [table]))
+    return all(schema.equals(first) for schema in others)
+
+
+def _copy(source: Any, path: str) -> None:
+    """The same table as a Parquet file, for those who read nothing else."""
+    builder = Builder(text=source.text, keep="counts")
+    for piece in source.pieces():
+        builder.add(piece)
+    labels = {name: label_array(values) for name, values in builder.labels().items()}
+    writer = None
+    try:
+        for piece in source.pieces():
+            columns = {} if piece.ids is None else {str(source.id_name): piece.ids}
+            for name, codes in zip(builder.names, builder.find(piece).T, strict=True):
+                columns[name] = labels[name].take(pa.array(codes, mask=codes == MISSING))
+            table = pa.table(columns)
+            writer = writer or pa_parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 @contextmanager
@@ -202,24 +140,3 @@ def _workers(wanted: bool, scheduler: str | None = None) -> Iterator[None]:
         distributed.Client(cluster),
     ):
         yield
-
-
-def as_parquet(path: str, source: Source, target: str) -> None:
-    """The same table as a Parquet file, for those who read nothing else."""
-    (own,) = sources_of([path], source)
-    builder = Builder(text=own.text, keep="counts")
-    for piece in own.pieces():
-        builder.add(piece)
-    labels = {name: as_arrow(values) for name, values in builder.labels().items()}
-    writer = None
-    try:
-        for piece in own.pieces():
-            columns = {} if piece.ids is None else {str(own.id_name): piece.ids}
-            for name, codes in zip(builder.names, builder.find(piece).T, strict=True):
-                columns[name] = labels[name].take(pa.array(codes, mask=codes == MISSING))
-            table = pa.table(columns)
-            writer = writer or pa_parquet.ParquetWriter(target, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,10 +20,11 @@ from consilience._support.errors import InputError, UsageError
 from consilience._support.files import Outputs, is_special
 from consilience.cli.options import Engine, Engines, Reading, Scanning, Unobserved, Writing, WritingLabels
 from consilience.cli.terminal import Bar, bar, talk
-from consilience.evidence.labels import Instances, ReadFiles
+from consilience.evidence.reading import Instances, Labels, read_labels
 from consilience.io import excel, files
-from consilience.io.files import COMPRESSED, STDIO, Source, kind_of
+from consilience.io.files import COMPRESSED, STDIO, Source, is_parquet, kind_of
 from consilience.io.formats import is_pattern
+from consilience.io.labels import Negative
 
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
@@ -92,25 +94,9 @@ class Job:
 
     # --- where the work is done -----------------------------------------------------------------------------
 
-    def engine(self, whole: str = "") -> Engine:
-        """Where `fuse` works: as it was told, or by the size of the table.
-
-        `whole` names an option that needs every instance in memory; it is empty where there is none. What is
-        decided is said, for tables of many rows.
-        """
+    def engine(self) -> Engine:
+        """Where `fuse` reads: as it was told, or by the size of the table, which is said for many rows."""
         asked, scheduler, checkpoint = self.engines.engine, self.engines.scheduler, self.engines.checkpoint
-        why_not = self._why_not_in_blocks()
-        in_blocks = asked in (Engine.blocks, Engine.dask)
-        if in_blocks and whole:
-            raise UsageError(
-                f"{whole} needs the whole table in memory.", hint="leave it out, or use --engine memory."
-            )
-        if in_blocks and why_not:
-            raise UsageError(
-                f"--engine blocks and dask read one table: {why_not}.", hint="or use --engine memory."
-            )
-        if isinstance(self.reading, Scanning) and (asked is Engine.dask or self.folder is not None):
-            self.reading.refuse_in_dask()
         if (checkpoint is not None and self.folder is None) or (
             scheduler is not None and asked is not Engine.dask
         ):
@@ -118,34 +104,56 @@ class Job:
                 "--scheduler and --checkpoint need --engine dask, and --checkpoint a folder to write to.",
                 hint="as in --engine dask -o merged/.",
             )
-        if in_blocks:
+        if asked in (Engine.blocks, Engine.dask):
             return asked
-        needed = estimate(self.paths, self.source, WHOLE if whole else LEAN)
+        needed = estimate(self.paths, self.source, LEAN)
         if needed.fits:
             if needed.rows >= _MANY:
                 self.source.say(f"{needed}: working in memory.")
             return Engine.memory
-        only = why_not if asked is Engine.auto else "leave out --engine memory"
-        if whole or only:
-            hint = f"{whole} needs the whole table in memory; leave it out" if whole else only
-            _refuse(needed, f"{hint}, and one table is read in blocks.")
+        why_not = self._why_not_again() if asked is Engine.auto else "leave out --engine memory"
+        if why_not:
+            _refuse(needed, f"{why_not}, and it is read in blocks.")
         self.source.say(f"{needed}: reading in blocks, twice (--engine blocks).")
         return Engine.blocks
 
-    def _why_not_in_blocks(self) -> str:
-        """Why this input cannot be read in blocks; empty if it can."""
+    def _why_not_again(self) -> str:
+        """Why reading a table twice would not save memory; empty if it would."""
         if len(self.paths) > 1:
-            return "several files are joined in memory; put them in one table"
+            return "several files are joined by their ids, all of which are held; put them in one table"
         if self.source.long is not None:
-            return "--long is read in memory; put it in a table with a column per source"
+            return "--long is put together in memory; put it in a table with a column per source"
         path = self.paths[0]
-        if is_pattern(path):
-            return "files of a pattern are read in memory; put them in a folder"
         if path == STDIO or is_special(path):
             return "a pipe can be read only once; write it to a file"
-        if kind_of(path) == "excel":
-            return "Excel is read in memory; save it as CSV"
+        if not is_pattern(path) and kind_of(path) == "excel":
+            return "a workbook is read as a whole; save it as CSV"
         return ""
+
+    def in_full(self, **needs: Any) -> bool:
+        """Whether the result has a row for every instance: where something that was asked for is about single
+        instances, and there is memory for all of them.
+
+        Without that memory, a page and a saved result are about distinct label rows. What joins instances to
+        another table by their ids is refused.
+        """
+        wanted = [f"--{name}" for name, given in needs.items() if given]
+        if not wanted:
+            return False
+        needed = estimate(self.paths, self.source, WHOLE)
+        if needed.fits:
+            return True
+        joining = next((option for option in wanted if option in ("--like", "--profile")), "")
+        if joining:
+            _refuse(needed, f"{joining} joins every instance by its id; leave it out.")
+        self.source.say(f"{needed}: {' and '.join(wanted)} without the ids of instances.")
+        return False
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the workers of a cluster can read the files themselves."""
+        plain = not self.source.marks and not (isinstance(self.reading, Scanning) and self.reading.match_ids)
+        return plain and len(self.paths) == 1 and not is_pattern(self.paths[0]) and is_parquet(self.paths[0])
 
     def require_memory(self, *, views: bool = False) -> None:
         """Refuse tables that do not fit in memory, where there is no other way."""
@@ -173,34 +181,26 @@ class Run:
     last: Callable[[], None] = lambda: None  # done below the bar, before files appear: printing
     words: str = ""  # what is said when all files are there
 
-    def labels(self, engine: Engine, unobserved: Unobserved, *, noise: bool, whole: bool) -> Partitions:
-        """The table of labels; its rows are instances, or distinct with `instances` beside them."""
-        if engine is Engine.dask:
-            reader = cli.blocks.opened(
-                self.job.paths[0],
-                self.job.source,
-                self.told,
-                on_dask=True,
-                scheduler=self.job.engines.scheduler,
+    def labels(self, engine: Engine, unobserved: Unobserved, *, noise: bool = False) -> Labels:
+        """The distinct label rows of the tables, and the way back to their instances."""
+        sources = self.sources()
+        negative: Negative = "noise" if noise else "missing"
+        how: dict[str, Any] = {"negative": negative, "unobserved": unobserved.value}
+        if engine is Engine.dask and len(sources) == 1:  # several are joined here, by their ids
+            scheduler = self.job.engines.scheduler
+            reader = cli.blocks.read_on_dask(
+                sources[0], as_it_is=self.job.as_it_is, scheduler=scheduler, told=self.told, **how
             )
-            self.instances = table = self.opened.enter_context(reader)
-            return table.compact(unobserved=unobserved)
-        read = self.scanned()
-        if whole:
-            return read.partitions(negative="noise" if noise else "missing", unobserved=unobserved)
-        how = (
-            {"again": True, "most": cli.blocks.MAX_DISTINCT, "told": self.told}
-            if engine is Engine.blocks
-            else {}
-        )
-        compact, self.instances = read.compact(unobserved=unobserved, **how)
-        return compact
+            return self.opened.enter_context(reader)
+        again = engine is not Engine.memory
+        most = cli.blocks.MAX_DISTINCT if again else math.inf
+        return read_labels(sources, again=again, most=most, told=self.told if again else None, **how)
 
-    def scanned(self) -> ReadFiles:
+    def sources(self) -> Sequence[Any]:
         """The tables of labels, found and looked at."""
         reading = self.job.reading
         assert isinstance(reading, Scanning)
-        return ReadFiles(list(reading.scan(self.job.paths, self.job.source).sources))
+        return reading.scan(self.job.paths, self.job.source).sources
 
     def read_facts(self, table: Partitions) -> None:
         """Read what --profile names, for the instances of a table."""
@@ -219,6 +219,7 @@ class Run:
             self.outputs,
             self.told,
             instances=self.instances,
+            folder=job.folder,
             output=job.writing.output,
             imputed=job.imputed,
             report=job.writing.report,

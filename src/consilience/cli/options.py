@@ -253,15 +253,6 @@ class Scanning(ReadingLabels):
         ),
     ] = None
 
-    def refuse_in_dask(self) -> None:
-        """Refuse what the workers of a cluster, and what is written to a folder, do not know."""
-        for option, given in {"--header": self.header, "--match-ids": self.match_ids}.items():
-            if given is not None:
-                raise UsageError(
-                    f"{option} is not known where the table is read by Dask or written to a folder.",
-                    hint="use --engine memory or blocks, and write to a file.",
-                )
-
     def scan(self, paths: Sequence[str], source: Source) -> Scan:
         """The tables of labels."""
         every, own = by_file("--header", self.header, paths)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 
 from consilience import Fusion, Partitions
 from consilience._support.files import Outputs
 from consilience._support.values import object_array
 from consilience.cli.saved import Newcomers
 from consilience.diagnostics import Profile
-from consilience.evidence.labels import Beside, as_arrow
 from consilience.evidence.partitions import MISSING
+from consilience.evidence.reading import Beside, Instances
 from consilience.io import files
 from consilience.io.files import STDIO
+from consilience.io.write import label_array
 from consilience.report import render, summarize
 from consilience.results.saving import write_result
 
@@ -38,7 +42,8 @@ def write_fusion(
     outputs: Outputs,
     told: Told,
     *,
-    instances: Any = None,
+    instances: Instances | None = None,
+    folder: str | None = None,
     output: str | None = None,
     imputed: str | None = None,
     report: str | None = None,
@@ -51,9 +56,11 @@ def write_fusion(
 
     A row of the fusion is an instance, unless `instances` says which row each of them has.
     """
-    beside: Any = instances or Whole(fusion.partitions)
+    beside: Instances = instances or Whole(fusion.partitions)
     writers: list[tuple[str, Callable[[str], None]]] = []
-    if output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
+    if folder is not None:
+        write_folder(folder, fusion, beside, told)
+    elif output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
         answer = _answer(fusion)
         writers.append((output or STDIO, lambda path: _write(outputs, path, beside, answer, told)))
     if imputed is not None:
@@ -74,17 +81,15 @@ def write_fusion(
         write(path)
 
 
-def of_all(fusion: Fusion, table: Partitions, unseen: int) -> Fusion:
-    """The fusion of a table, from that of the rows that were seen; without the model, which may be large."""
-    labels = np.full(table.n_rows, unseen)
-    labels[table.seen] = fusion.labels
-    return replace(fusion, labels=labels, partitions=table, model=None)
-
-
 class Whole(NamedTuple):
     """The instances of a table with a row for each of them."""
 
     table: Partitions
+
+    @property
+    def id_name(self) -> str | None:
+        """What their ids are called."""
+        return None if self.table.index is None else str(self.table.index_name or "id")
 
     @property
     def n_instances(self) -> int:
@@ -93,13 +98,42 @@ class Whole(NamedTuple):
 
     def batches(self) -> Iterator[Beside]:
         """All of them."""
-        for rows in files.spans(self.n_instances):
-            yield Beside(_ids(self.table, rows), rows)
+        index = self.table.index
+        for span in files.spans(self.n_instances):
+            ids = None if index is None else index[span]
+            if ids is not None and ids.dtype.kind not in "iu":
+                ids = ids.astype(object)
+            yield Beside(ids, np.arange(span.start, span.stop))
 
 
-def _write(outputs: Outputs, path: str, instances: Any, columns: Columns, told: Told) -> None:
-    tables = (_beside(batch.ids, columns(batch.rows)) for batch in instances.batches())
-    files.write_table(outputs, path, instances.n_instances, tables, told)
+def _write(outputs: Outputs, path: str, instances: Instances, columns: Columns, told: Told) -> None:
+    def tables() -> Iterator[dict[str, Any]]:
+        start = 0
+        for ids, rows in instances.batches():
+            own = np.arange(start, start + len(rows)) if ids is None else ids
+            yield _beside({instances.id_name or "row": own}, columns(rows))
+            start += len(rows)
+
+    files.write_table(outputs, path, instances.n_instances, tables(), told)
+
+
+def write_folder(folder: str, fusion: Fusion, instances: Instances, told: Told) -> None:
+    """The answer as a folder of Parquet files, which appears when all of them are complete."""
+    target = Path(folder).absolute()
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    partial.mkdir(parents=True)
+    try:
+        done = 0
+        for number, (ids, rows) in enumerate(instances.batches()):
+            columns = {} if ids is None else {str(instances.id_name): ids}
+            columns["label"] = fusion.labels[rows].astype(np.int32)
+            columns["confidence"] = fusion.confidence[rows].astype(np.float32)
+            pa_parquet.write_table(pa.table(columns), partial / f"part-{number:05d}.parquet")
+            done += len(rows)
+            told(f"writing {folder}", done, instances.n_instances)
+        os.replace(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def write_labels(table: Partitions, outputs: Outputs, path: str, told: Told) -> None:
@@ -149,7 +183,7 @@ def write_placed(
 
 def base_labels(table: Partitions) -> Columns:
     """The labels in the user's own words."""
-    categories = [as_arrow(values.tolist()) for values in table.categories]
+    categories = [label_array(values.tolist()) for values in table.categories]
 
     def columns_of(rows: Any) -> dict[str, Any]:
         columns = zip(table.names, table.codes[rows].T, categories, strict=True)
@@ -165,10 +199,3 @@ def _beside(ids: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
     """Both; ids that are called like a column are called ids."""
     (name, values), *_ = ids.items()
     return {f"{name} (id)" if name in columns else name: values, **columns}
-
-
-def _ids(table: Partitions, rows: slice) -> dict[str, Any]:
-    if table.index is None:
-        return {"row": np.arange(*rows.indices(table.n_instances))}
-    ids = table.index[rows]
-    return {str(table.index_name or "id"): ids if ids.dtype.kind in "iu" else ids.astype(object)}

@@ -16,11 +16,9 @@ from consilience import Fusion, Partitions
 from consilience._support.errors import InputError, UsageError
 from consilience._support.values import did_you_mean
 from consilience.evidence.builder import Frozen
-from consilience.evidence.labels import sources_of
-from consilience.evidence.reading import Joined
+from consilience.evidence.reading import Joined, require_ids
 from consilience.inference.placement import Placed
 from consilience.io import files
-from consilience.io import ids as _ids
 from consilience.io.files import Source
 
 Told = Callable[[str, int, int], None]
@@ -83,12 +81,9 @@ def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
     return others.add_column(0, name, ids)
 
 
-def place_labels(
-    fusion: Fusion, paths: Sequence[str], source: Source, *, strict: bool, told: Told
-) -> Newcomers:
+def place_labels(fusion: Fusion, sources: Sequence[Any], *, strict: bool, told: Told) -> Newcomers:
     """Place the rows of a file, or of several that are joined by id, by the base labels they have."""
     fitted = fusion.partitions
-    sources = sources_of(paths, source)
     first = sources[0] if len(sources) == 1 else Joined(sources)
     name_of = _known_names(fitted, first.name, first.columns)
     known = Frozen(fitted.names, fitted.categories)
@@ -97,8 +92,6 @@ def place_labels(
     strangers: Counter[tuple[str, Any]] = Counter()
     n_rows = 0
     for piece in first.pieces():
-        if piece.ids is not None:
-            _ids.require_all(paths[0], piece.ids, n_rows)
         renamed = {name_of[name]: column for name, column in piece.columns.items()}
         codes, unknown = known.codes(piece._replace(columns=renamed), text=first.text)
         for (i, label), rows in unknown.items():
@@ -110,7 +103,7 @@ def place_labels(
         n_rows += piece.n_rows
         told("placing", n_rows, n_rows)
     if first.id_name is not None:
-        _ids.require_distinct(paths[0], ids)
+        require_ids(first)
     placed = Placed(*(np.concatenate(values) for values in zip(*found, strict=True)))
     told_apart = pa.chunked_array(ids) if first.id_name is not None else np.concatenate(ids)
     return Newcomers(

@@ -149,8 +149,10 @@ def read_parquet(
 def _files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
     if not isinstance(path, str | os.PathLike):
         return [file for one in path for file in _files(one)]
+    from consilience.io.formats import files_in  # which needs Arrow, as reading these files does
+
     path = Path(path)
-    found = sorted(path.glob("**/*.parquet")) if path.is_dir() else [path]
+    found = [Path(file) for file in files_in(str(path))[1]] if path.is_dir() else [path]
     if not found or not found[0].exists():
         raise FileNotFoundError(
             f"no Parquet file at {str(path)!r}. Hint: give a file, or a folder of .parquet files."

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {"Partitions": "partitions", "Views": "views", "check_views": "views"}
-_MODULES = ("labels", "partitions", "views")
+_MODULES = ("builder", "partitions", "reading", "views")
 __all__ = ["Partitions", "Views", "check_views"]
 
 

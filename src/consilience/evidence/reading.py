@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from consilience._support.errors import InputError, UsageError
+from consilience._support.errors import Hint, InputError, UsageError
 from consilience.core.grouping import RowIndex, find_rows
 from consilience.evidence.builder import Builder, RowOf
 from consilience.evidence.partitions import Partitions, nobody_saw
@@ -23,6 +23,7 @@ from consilience.io.labels import MISSING, Negative
 from consilience.io.pieces import Coded, Piece, Source
 
 ROWS_A_BATCH = 1_000_000
+_OPINIONS = 5  # rows from which on three columns may be opinions
 Told = Callable[[str, int, int], None]
 
 
@@ -174,31 +175,74 @@ def labels_of(
         if n:
             raise nobody_saw(source.where(row), n)
     assert built.row_of is not None
+    table = Partitions.of_built(built, negative=negative)
+    refuse_opinions(source, table)
     instances: Instances
     if ids is None:
         instances = Again(source, builder, built.row_of, builder.index(), source.id_name)
     else:
         instances = Kept(pa.chunked_array(ids) if ids else None, built.row_of.instances(), source.id_name)
-    return Labels(Partitions.of_built(built, negative=negative), instances)
+    return Labels(table, instances)
 
 
 def _collect(source: Source, again: bool, most: float, told: Told | None) -> tuple[Builder, list[Any]]:
     """Go through a source once: its distinct rows, and its ids, each of which occurs once."""
     builder = Builder(text=source.text, keep="counts", number=not again, most=most)
     ids: list[Any] = []
-    called = getattr(source, "path", source.name)
+    called = source.table.places if hasattr(source, "table") else source.name
     for piece in source.pieces():
         if piece.ids is not None:
-            _ids.require_all(called, piece.ids, builder.n_rows)
             ids.append(_ids.keys_of(piece.ids) if again else piece.ids)
         builder.add(piece)
         if told is not None:
             told("reading", builder.n_rows, builder.n_rows)
     if again and ids:
-        _ids.require_distinct_keys(called, ids, source.ids)
+        _ids.require_distinct_keys(called, ids, source.ids, hint=_one_row(source))
     elif ids:
-        _ids.require_distinct(called, ids)
+        _ids.require_distinct(called, ids, hint=_one_row(source))
     return builder.settled(), ids
+
+
+def require_ids(source: Source) -> None:
+    """Refuse a source in which an id is missing or occurs twice, without reading anything else of it."""
+    called = source.table.places if hasattr(source, "table") else source.name
+    keys = [_ids.keys_of(part) for part in source.ids()]
+    _ids.require_distinct_keys(called, keys, source.ids, hint=_one_row(source))
+
+
+def _one_row(source: Source) -> Any:
+    """What to do where ids repeat: an id and two columns may be an instance, a source and a label."""
+    special = getattr(source, "hint_of_repeats", None)
+    if special is not None:
+        return special
+    if len(source.columns) != 2:
+        return Hint("a row per instance; a row per opinion is read by {long=}.")
+    long = ",".join([str(source.id_name), *source.columns])
+    return Hint(
+        "a row per instance; if this is a row per opinion, say {long=} (instance, source, label).", long=long
+    )
+
+
+def refuse_opinions(source: Source, table: Partitions) -> None:
+    """Refuse three columns that nobody chose in which the first two, the second of them names, occur once
+    together and repeat by themselves: hardly any two clusterings are that far from each other."""
+    chosen = getattr(source, "asked", True)  # columns of what is no file are what they are
+    if source.id_name is not None or chosen or table.n_partitions != 3 or table.n_rows < _OPINIONS:
+        return
+    if isinstance(table.categories[1][0], str) and (table.counts == 1).all():
+        first, second = (table.codes[:, j].astype(np.int64) for j in (0, 1))
+        sizes = table.n_clusters_per_partition
+        pairs = np.unique(first * int(sizes[1]) + second)
+        if min(first.min(), second.min()) >= 0 and len(pairs) == len(first) > sizes[:2].max():
+            raise UsageError(
+                f"{getattr(source, 'path', source.name)} looks like a row per opinion: {table.names[0]!r} and "
+                f"{table.names[1]!r} repeat, but never together.",
+                hint=Hint(
+                    "say {long=} (instance, source, label); if they are base clusterings, name them with "
+                    "{columns=}.",
+                    long=",".join(table.names),
+                ),
+            )
 
 
 def _read_joined(

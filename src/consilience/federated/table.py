@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -13,12 +14,12 @@ import pyarrow.compute as pc
 from consilience._support.errors import InputError, UsageError
 from consilience._support.files import Outputs
 from consilience._support.values import did_you_mean
-from consilience.evidence.labels import read_labels
 from consilience.evidence.partitions import Partitions
+from consilience.evidence.reading import read_labels
 from consilience.federated.keys import read_key
 from consilience.federated.merging import Answer
 from consilience.federated.parts import SMALLEST, PartyError, Prepared, prepare
-from consilience.io import files
+from consilience.io import files, scan
 from consilience.io import ids as _ids
 
 
@@ -130,8 +131,7 @@ def read_own(path: str, id_column: str, columns: tuple[str, ...], party: str) ->
     """The labels and the ids of a table, apart from each other: no error about labels can quote an id."""
     ids = read_ids(path, id_column, party)
     if not columns:
-        first = next(files.pieces(path, files.Source(), text=True))
-        columns = tuple(name for name in first.schema.names if name != id_column)
+        columns = tuple(name for name in scan(path).columns if name != id_column)
     if id_column in columns:
         raise PartyError(
             f"column {id_column!r} of party {party!r} is its id column and no label.",
@@ -139,8 +139,9 @@ def read_own(path: str, id_column: str, columns: tuple[str, ...], party: str) ->
         )
     if not columns:
         raise PartyError(f"party {party!r} has no column of labels.", hint="a column per base clustering.")
-    labels = read_labels([path], files.Source(None, columns, blank_rows=False))
-    return Own(labels.partitions(unobserved="keep"), ids)
+    # Read by id, as the ids were, so that the same lines are left out; which they are is not handed on.
+    labels = read_labels(scan(path, id=id_column, columns=columns).sources, unobserved="keep").in_full()
+    return Own(replace(labels, index=None, index_name=None), ids)
 
 
 def read_ids(path: str, id_column: str, party: str) -> list[str]:

@@ -268,6 +268,7 @@ class FileSource:
         self.table, self.path, self.name, self.text = table, table.path, name, table.text
         self.id_name, self._match_ids = id_name, match_ids
         self.columns = chosen(table, id_name, columns)
+        self.asked = bool(columns)  # whether somebody said that these are the labels
 
     @property
     def hint_of_repeats(self) -> Hint | None:

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +27,15 @@ def spans(n_rows: int) -> Iterator[slice]:
     """Rows that are written at a time."""
     for start in range(0, n_rows, ROWS_A_PIECE):
         yield slice(start, min(start + ROWS_A_PIECE, n_rows))
+
+
+def label_array(labels: Sequence[Any]) -> pa.Array:
+    """Labels as Arrow holds them: of one type, or as text."""
+    if len({type(label) for label in labels}) == 1:
+        for kind in (None, pa.uint64()):  # whole numbers from 2^63 on have to be asked for
+            with suppress(OverflowError, pa.ArrowException):
+                return pa.array(labels, kind)
+    return pa.array([str(label) for label in labels], pa.string())
 
 
 def refuse_overwriting(written: Sequence[str], inputs: Sequence[str]) -> None:

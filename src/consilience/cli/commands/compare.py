@@ -66,7 +66,7 @@ def compare(
     cli.job.check_outputs(labels, (), [report], stdout=True)  # the table of methods goes there
     job.require_memory()
     with job.run() as run:
-        table = run.labels(Engine.memory, unobserved, noise=noise, whole=True)
+        table = run.labels(Engine.memory, unobserved, noise=noise).in_full()
         found = consilience.compare(
             table,
             ks,

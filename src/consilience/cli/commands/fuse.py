@@ -12,7 +12,6 @@ from consilience._support.errors import UsageError
 from consilience._support.values import did_you_mean
 from consilience.cli import options
 from consilience.cli.options import Unobserved
-from consilience.cli.terminal import bar, talk
 
 
 def fuse(
@@ -55,37 +54,31 @@ def fuse(
     chosen = method if method.lower() == "auto" and not param else options.method(method, param)
     settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
     counts = None if weights is None else _weights(weights)
-    needs = {
-        "--report": writing.report,
-        "--json": writing.as_json,
-        "--save": writing.save,
-        "--like": like,
-        "--profile": profile,
-        "--noise": noise,
-    }
-    if job.folder is not None:
-        needs |= {"--imputed": writing.imputed, "--name-after": name_after, "--weights": weights}
-    whole = next((option for option, given in needs.items() if given), "")
-    engine = job.engine(whole)
+    engine = job.engine()
     job.check_outputs()
-    if job.folder is not None:
-        with bar(quiet) as told:
-            done = cli.blocks.fuse_to_folder(
-                labels[0],
+    about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
+    about |= {"like": like, "profile": profile}
+    further = [*about.values(), noise, writing.imputed, name_after, weights]
+    if job.folder is not None and len(labels) == 1 and not any(further):
+        with job.run() as run:
+            run.words = cli.blocks.fuse_to_folder(
+                run.sources()[0],
                 job.folder,
                 k,
-                job.source,
+                as_it_is=job.as_it_is,
                 on_dask=engine is options.Engine.dask,
                 scheduler=engines.scheduler,
                 checkpoint=engines.checkpoint,
                 seed=seed,
-                told=told,
+                told=run.told,
                 **settings,
             )
-        talk(done, quiet)
         return
+    in_full = job.in_full(**about)
     with job.run() as run:
-        table = run.labels(engine, unobserved, noise=noise, whole=bool(whole))
+        read = run.labels(engine, unobserved, noise=noise)
+        table = read.in_full() if in_full else read.table
+        run.instances = None if in_full else read.instances
         if name_after is not None and name_after not in table.names:
             raise UsageError(
                 f"--name-after: no base clustering with labels is called {name_after!r}.",
@@ -94,7 +87,7 @@ def fuse(
         run.read_facts(table)
         run.told("merging")
         fusion = consilience.fuse(
-            table if run.instances is None else table.take_seen(),
+            table,
             k,
             like=run.earlier,
             weights=counts,
@@ -103,8 +96,6 @@ def fuse(
             progress=run.told,
             **settings,
         )
-        if run.instances is not None:
-            fusion = cli.results.of_all(fusion, table, 0 if unobserved is Unobserved.largest else -1)
         run.write(fusion)
 
 

@@ -22,7 +22,7 @@ def predict(
     ],
     *,
     output: options.Output = None,
-    reading: options.ReadingLabels,
+    reading: options.Scanning,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse labels that the saved result does not know.")
     ] = False,
@@ -40,7 +40,7 @@ def predict(
     with job.run() as run:
         fusion = cli.saved.read_result(result)
         if fusion.partitions.views is None:
-            found = cli.saved.place_labels(fusion, new, job.source, strict=strict, told=run.told)
+            found = cli.saved.place_labels(fusion, run.sources(), strict=strict, told=run.told)
         else:
             found = cli.saved.place_views(fusion, new, job.source)
         cli.results.write_placed(found, run.outputs, output or "-", run.told, fusion.cluster_names)

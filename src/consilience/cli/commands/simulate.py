@@ -12,6 +12,7 @@ from consilience import cli
 from consilience._support.errors import UsageError
 from consilience.cli import options
 from consilience.cli.help import WRITING
+from consilience.evidence.reading import read_labels
 
 
 class Mechanism(StrEnum):
@@ -63,7 +64,7 @@ def simulate(
     cli.job.check_outputs(labels, [output])
     job.require_memory()
     with job.run() as run:
-        table = run.scanned().partitions(unobserved="keep")
+        table = read_labels(run.sources(), unobserved="keep").in_full()
         codes = consilience.missing.drop_labels(
             table.codes, share, mechanism=mechanism.value, random_state=seed
         )
