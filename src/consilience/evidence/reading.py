@@ -234,8 +234,9 @@ def refuse_opinions(source: Source, table: Partitions) -> None:
         sizes = table.n_clusters_per_partition
         pairs = np.unique(first * int(sizes[1]) + second)
         if min(first.min(), second.min()) >= 0 and len(pairs) == len(first) > sizes[:2].max():
+            called = getattr(source, "path", source.name)
             raise UsageError(
-                f"{getattr(source, 'path', source.name)} looks like a row per opinion: {table.names[0]!r} and "
+                f"{called} looks like a row per opinion: {table.names[0]!r} and "
                 f"{table.names[1]!r} repeat, but never together.",
                 hint=Hint(
                     "say {long=} (instance, source, label); if they are base clusterings, name them with "
