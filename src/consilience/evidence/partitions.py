@@ -273,6 +273,9 @@ class Partitions:
         """Files, which need Arrow: what is in memory does not."""
         from consilience.evidence.reading import read_labels
 
+        first, *others = scan.sources
+        if isinstance(first, Memory) and not others:
+            return cls._read(first, negative, unobserved)
         _check_options(negative, unobserved)
         return read_labels(scan.sources, negative=negative, unobserved=unobserved).in_full()
 

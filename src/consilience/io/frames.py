@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,8 @@ import scipy.sparse as sp
 
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import did_you_mean, id_array, is_annotated, is_missing, object_array
-from consilience.io.labels import MISSING, plain
+from consilience._support.warnings import warn
+from consilience.io.labels import MISSING, fold_id, look_alike, plain
 from consilience.io.pieces import Coded, Piece
 
 _EXACT = 2.0**53  # from here on, floats skip integers
@@ -50,7 +52,57 @@ class Memory:
         return f"row {row}" if self.index is None else f"row {row} (id {plain(self.index[row])!r})"
 
 
-def read_memory(labels: Any, index: str | Sequence[Any] | None = None) -> Memory:
+@dataclass(frozen=True)
+class Partitioned:
+    """A dask dataframe or array as a source: a piece is a partition, computed when it is read."""
+
+    collection: Any
+    id_name: Any = None
+    name: str = "labels"
+    text: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the base clusterings."""
+        named = getattr(self.collection, "columns", range(self.collection.shape[1]))
+        return tuple(str(name) for name in named if name != self.id_name)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Partition by partition."""
+        first = 0
+        for part in (
+            self.collection.to_delayed().ravel()
+            if hasattr(self.collection, "chunks")
+            else (self.collection.to_delayed())
+        ):
+            table = part.compute(scheduler="synchronous")
+            if len(table):
+                table = table.reset_index(drop=True) if hasattr(table, "reset_index") else table
+                piece = next(read_memory(table, self.id_name).pieces())
+                yield piece._replace(ids=None if piece.ids is None else arrow_ids(piece.ids), first=first)
+            first += len(table)
+
+    def ids(self) -> Iterator[Any]:
+        """The ids alone."""
+        return (piece.ids for piece in self.pieces() if piece.ids is not None)
+
+    def where(self, row: int) -> str:
+        """A row in words."""
+        return f"row {row}"
+
+
+def arrow_ids(ids: np.ndarray) -> Any:
+    """Ids in the form of files; see `consilience.io.ids`."""
+    import pyarrow as pa
+
+    from consilience.io.ids import canonical
+
+    return canonical(pa.array(ids.tolist()))
+
+
+def read_memory(
+    labels: Any, index: str | Sequence[Any] | None = None, match_ids: Sequence[str] = ()
+) -> Memory:
     """A table of labels in memory.
 
     Parameters
@@ -59,6 +111,8 @@ def read_memory(labels: Any, index: str | Sequence[Any] | None = None) -> Memory
         See :meth:`consilience.Partitions.of`.
     index : str or sequence, optional
         Ids of the instances: a column of the frame, or the ids themselves.
+    match_ids : sequence of str, optional
+        What to ignore in ids of columns that are joined by them; see :func:`consilience.scan`.
     """
     if is_annotated(labels):
         raise InputTypeError(
@@ -77,13 +131,15 @@ def read_memory(labels: Any, index: str | Sequence[Any] | None = None) -> Memory
             hint="pass the ids themselves.",
         )
     if isinstance(labels, Mapping):
-        table = _read_columns(list(labels.values()), [str(name) for name in labels])
+        table = _read_columns(list(labels.values()), [str(name) for name in labels], match_ids)
     elif nw.dependencies.is_into_dataframe(labels):
         table = _read_frame(labels, index if isinstance(index, str) else None)
     elif _is_list_of_series(labels):
         names = [getattr(column, "name", None) for column in labels]
         table = _read_columns(
-            list(labels), [str(j) if name in (None, "") else str(name) for j, name in enumerate(names)]
+            list(labels),
+            [str(j) if name in (None, "") else str(name) for j, name in enumerate(names)],
+            match_ids,
         )
     else:
         table = _read_array(labels)
@@ -153,11 +209,16 @@ def _pandas_ids(frame: Any) -> np.ndarray | None:
     return None if counted else np.asarray(frame.index)
 
 
-def _read_columns(columns: list[Any], names: list[str]) -> Memory:
+def _read_columns(columns: list[Any], names: list[str], match_ids: Sequence[str]) -> Memory:
     """Separate columns: joined by id where they carry ids, else by position."""
     if not columns:
         raise empty_table((0, 0))
     by_id = [_ids_and_values(column, name) for column, name in zip(columns, names, strict=True)]
+    if match_ids:
+        by_id = [
+            (None if ids is None else id_array([fold_id(key, match_ids) for key in ids.tolist()]), values)
+            for ids, values in by_id
+        ]
     backend = next((_backend_of(column) for column in columns if _backend_of(column)), None)
     if all(ids is not None for ids, _ in by_id):
         joined, index = _outer_join(by_id, names)
@@ -217,6 +278,7 @@ def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[An
         require_ids(ids, f"base clustering {name!r}")
         for key in ids.tolist():
             position.setdefault(key, len(position))
+    _warn_of_near_ids([ids.tolist() for ids, _ in parts])
     columns: list[Any] = []
     for name, (ids, values) in zip(names, parts, strict=True):
         own = code_column(values, name)
@@ -224,6 +286,20 @@ def _outer_join(parts: list[tuple[Any, Any]], names: list[str]) -> tuple[list[An
         codes[[position[key] for key in ids.tolist()]] = own.codes
         columns.append(Coded(codes, own.values))
     return columns, id_array(list(position))
+
+
+def _warn_of_near_ids(parts: Sequence[list[Any]]) -> None:
+    """Say how many ids that occur once would be one if spaces, case or the like were ignored."""
+    times = Counter(key for part in parts for key in part)
+    alone = [key for key, n in times.items() if n == 1 and isinstance(key, str)]
+    found = look_alike(alone)
+    if found:
+        n = sum(map(len, found))
+        warn(
+            f"{n} ids differ in spaces, case, leading zeros or the form of letters only, such as "
+            f"{found[0][0]!r} and {found[0][1]!r}: they count as different instances.",
+            hint="if they are the same, read them by consilience.scan(labels, match_ids='trim,case').",
+        )
 
 
 def _read_array(labels: Any) -> Memory:

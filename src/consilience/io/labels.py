@@ -95,6 +95,25 @@ def is_mark(text: str) -> bool:
     return text.strip().lower() in _MARKS
 
 
+def fold_id(key: Any, ignored: Sequence[str]) -> Any:
+    """An id in the form that is common to all spellings that differ in what is ignored only.
+
+    >>> fold_id(" 007 ", ["trim", "zeros"])
+    '7'
+    """
+    if not isinstance(key, str):
+        return key
+    if "unicode" in ignored:
+        key = unicodedata.normalize("NFC", key)
+    if "trim" in ignored:
+        key = key.strip()
+    if "case" in ignored:
+        key = key.lower()
+    if "zeros" in ignored:
+        key = re.sub(r"^(-?)0*([0-9]+)(\.0*)?$", r"\1\2", key)
+    return key
+
+
 def look_alike(labels: Iterable[Any]) -> list[list[str]]:
     """Groups of texts that differ in spaces, case, leading zeros, a ".0" or the form of letters only.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from consilience.io.labels import MISSING
 from consilience.io.marks import MISSING_TEXTS
 from consilience.io.parquet import TypedTable
 from consilience.io.pieces import Coded, Piece, Source
-from consilience.io.shapes import spread
+from consilience.io.shapes import read_long, spread
 from consilience.io.tables import STDIO, How, Kind, Table, file_key
 from consilience.io.text import check_encoding
 
@@ -119,8 +119,14 @@ def scan(
     """
     listed = _paths(what)
     if listed is None:
-        index = id if isinstance(id, str) else None
-        return Scan((frames.read_memory(what, index),))
+        of_files = {"missing": missing, "delimiter": delimiter, "encoding": encoding, "header": header}
+        given = next((name for name, value in of_files.items() if value is not None), None)
+        if given is not None or isinstance(id, Mapping) or isinstance(columns, Mapping):
+            raise UsageError(
+                f"{given or 'a dict by file'} is about files, and a table in memory was given.",
+                hint="leave it out.",
+            )
+        return Scan((_in_memory(what, id, columns, long, _ids.check_matches(match_ids)),))
     tell = say or (lambda _: None)
     groups = [_expanded(path) for path in listed]
     paths = [path for group in groups for path in group]
@@ -156,6 +162,22 @@ def _id_kinds(source: FileSource) -> list[tuple[str, str]]:
         for table in tables
         if isinstance(table, TypedTable) and source.id_name in table.names
     ]
+
+
+def _in_memory(what: Any, id: Any, columns: Any, long: Any, match_ids: Sequence[str]) -> Source:
+    """A frame, array, dict or dask collection as a source."""
+    if long is not None:
+        return read_long(what, *long)
+    if hasattr(what, "__dask_graph__"):
+        chosen = what if columns is None else what[[*([id] if id is not None else []), *columns]]
+        return frames.Partitioned(chosen, id)
+    found = frames.read_memory(what, id, match_ids)
+    if columns is None:
+        return found
+    for name in columns:
+        if name not in found.coded:
+            raise UsageError(f"the table has no column {name!r}.", did_you_mean(name, found.columns))
+    return replace(found, coded={name: found.coded[name] for name in columns})
 
 
 def _paths(what: Any) -> list[str] | None:
