@@ -149,6 +149,38 @@ def test_clusters_keep_their_numbers(march, capfd, like):
     assert f"{len(same)} instances in both, 0 new, 40 gone; {len(same) - sum(same)} of those" in err
 
 
+def test_the_clusters_of_a_table_are_in_a_column_that_says_so(march, capfd):
+    _, saved = march
+    earlier = pd.DataFrame({"id": saved.index.astype(object), "segment": saved.labels, "churn": "nein"})
+    fuse = ["fuse", "march.csv", "--id", "id", "-k", "3", "-o", "out.csv", "--like", "earlier.csv"]
+    earlier.to_csv("earlier.csv", index=False)
+    assert run(fuse) == 0
+    assert "All clusters stayed." in capfd.readouterr().err
+    answer = Path("out.csv").read_text()
+    renamed = earlier.rename(columns={"segment": "group"})
+    renamed.to_csv("earlier.csv", index=False)
+    assert run(fuse) == 1
+    assert capfd.readouterr().err == (
+        "Error: which column of earlier.csv holds the clusters is not clear: it has 'group', 'churn' beside "
+        "the ids. Hint: name it with --like-column, or call it label, cluster or segment.\n"
+    )
+    renamed.drop(columns="churn").to_csv("earlier.csv", index=False)
+    assert run(fuse) == 1  # one column, but who says that it holds clusters?
+    capfd.readouterr()
+    assert run([*fuse, "--like-column", "group"]) == 0
+    assert Path("out.csv").read_text() == answer
+    renamed.rename(columns={"id": "customer"}).to_excel("earlier.xlsx", index=False)
+    fuse[-1] = "earlier.xlsx"
+    assert run([*fuse, "--like-column", "group", "--id", "earlier.xlsx=customer"]) == 0
+    assert Path("out.csv").read_text() == answer
+    capfd.readouterr()
+    assert run([*fuse, "--like-column", "grupe", "--id", "earlier.xlsx=customer"]) == 2
+    assert "earlier.xlsx has no column 'grupe'. Hint: did you mean 'group'?" in capfd.readouterr().err
+    for arguments in ([], ["--like", "march.consilience"]):
+        assert run([*fuse[:-2], *arguments, "--like-column", "group"]) == 2
+        assert "--like" in capfd.readouterr().err
+
+
 def test_views_are_saved_followed_and_placed(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -55,6 +55,9 @@ def test_instances_are_known_again_by_id():
         pd.Series(march),
         pd.DataFrame({"customer": list(march), "label": march.values(), "confidence": 1.0}),
         pl.DataFrame({"customer": list(march), "label": list(march.values())}),
+        pl.DataFrame({"customer": list(march), "group": list(march.values())}),
+        pd.DataFrame({"segment": march.values(), "customer": list(march), "churn": "no"}),
+        pd.DataFrame({"customer": list(march), "segment": "x", "cluster": march.values(), "churn": "no"}),
     ):
         found, changes = follow(now, table(5, ids), read_earlier(like, "customer"))
         assert_array_equal(found, [7, 7, 7, 5, 5])
@@ -88,6 +91,10 @@ def test_what_cannot_be_followed_is_said():
     ]:
         with pytest.raises(ValueError, match=message):
             follow(np.zeros(given.n_rows, dtype=int), given, read_earlier(like))
+    for columns, listed in [("ab", "it has 'a', 'b' beside the ids"), ("", "it has nothing but ids")]:
+        frame = pd.DataFrame({"customer": ["ann"], **{name: ["no"] for name in columns}})
+        with pytest.raises(ValueError, match=listed):
+            read_earlier(frame, "customer")
     with pytest.raises(TypeError, match="cannot follow clusters of int"):
         read_earlier(3)
 

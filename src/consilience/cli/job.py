@@ -44,6 +44,7 @@ class Job:
     engines: Engines = field(default_factory=Engines)
     profile: str | None = None
     like: str | None = None
+    like_column: str | None = None
     quiet: bool = False
 
     def __post_init__(self) -> None:
@@ -53,6 +54,8 @@ class Job:
         writing = self.writing
         if writing.title is not None and writing.report is None and not writing.as_json:
             raise UsageError("--title is the heading of a page.", hint="also give --report page.html.")
+        if self.like_column is not None and self.like is None:
+            raise UsageError("--like-column is a column of the table of --like.", hint="also give --like.")
         if self.profile is not None and self.source.of(self.profile).id_column is None:
             raise UsageError("--profile is joined by id.", hint="name the id column with --id.")
 
@@ -87,7 +90,7 @@ class Job:
                 told("reading")
                 run = Run(self, told, outputs, opened)
                 if self.like is not None:
-                    run.earlier = cli.saved.read_earlier(self.like, self.source, self.id_name)
+                    run.earlier = cli.saved.read_earlier(self.like, self.source, self.like_column)
                 yield run
             run.last()
         talk(run.words, self.quiet or not run.words)

@@ -79,9 +79,14 @@ AsJson = Annotated[
 Like = Annotated[
     str | None,
     typer.Option(
-        help="Earlier result whose cluster numbers are kept: a file that --save wrote, or a table.",
+        help="Earlier result whose cluster numbers are kept: a file that --save wrote, or a table of ids and "
+        "a column called label, cluster or segment.",
         metavar="FILE",
     ),
+]
+LikeColumn = Annotated[
+    str | None,
+    typer.Option(help="Column of the table of --like that holds its clusters.", metavar="COLUMN"),
 ]
 Profile = Annotated[
     str | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from consilience._support.values import did_you_mean
 from consilience.evidence.builder import Frozen
 from consilience.evidence.reading import Joined, require_ids
 from consilience.inference.placement import Placed
-from consilience.io import files
+from consilience.io import excel, files
 from consilience.io.files import Source
+from consilience.results.following import label_column, of_columns
 
 Told = Callable[[str, int, int], None]
 _SHOWN = 5  # labels in a sentence
@@ -48,13 +50,21 @@ def read_result(path: str) -> Fusion:
     return found
 
 
-def read_earlier(path: str, source: Source, id_name: str | None) -> Any:
-    """What --like names: a saved result, or a table of ids and labels."""
-    if Path(path).is_file() and zipfile.is_zipfile(path):
+def read_earlier(path: str, source: Source, column: str | None) -> Any:
+    """What --like names: a saved result, or a table of ids and labels, which are in `column`."""
+    if Path(path).is_file() and Path(path).suffix.lower() not in excel.SUFFIXES and zipfile.is_zipfile(path):
+        if column is not None:
+            raise UsageError(f"{path} is a saved result, no table.", hint="leave out --like-column.")
         return read_result(path)
-    table = pa.Table.from_batches(list(files.pieces(path, source.beside(path), text=True)))
-    own = source.of(path).id_column
-    return table if own is None or own == id_name else files.renamed(table, own, str(id_name))
+    own = source.beside(path)
+    names = source.table(path, decimals=False).names
+    of_ids = own.id_column or names[0]
+    others = [name for name in own.columns or names if name != of_ids]
+    if column is None:
+        column = label_column(others, path)
+    wanted = replace(own, id_column=of_ids, columns=(column,), own_ids={}, own_columns={})
+    table = pa.Table.from_batches(list(files.pieces(path, wanted, text=True)))
+    return of_columns(table.column(of_ids).to_pylist(), table.column(column).to_pylist())
 
 
 def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from consilience._support.errors import InputError, InputTypeError
+from consilience._support.errors import Hint, InputError, InputTypeError
 from consilience._support.shown import Table, as_html
 from consilience._support.values import counted, is_missing, object_array
 from consilience.evidence.partitions import Partitions
@@ -19,6 +19,7 @@ from consilience.inference.counts import Tabulated
 from consilience.io.labels import plain
 
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+_CALLED = ("label", "cluster", "segment")  # columns of labels, the first that there is
 _MAJORITY = 0.5  # of the members that both results have
 
 
@@ -123,6 +124,8 @@ class Earlier(NamedTuple):
 
 def read_earlier(like: Any, on: str | None = None) -> Earlier:
     """What `like` says of the earlier clusters: a fusion, labels by id, or an array in the same order."""
+    if isinstance(like, Earlier):
+        return like
     if hasattr(like, "labels") and hasattr(like, "partitions"):
         names = {} if like.cluster_names is None else dict(enumerate(like.names))
         return Earlier(np.asarray(like.labels), like.index, names)
@@ -143,16 +146,30 @@ def read_earlier(like: Any, on: str | None = None) -> Earlier:
 
 
 def _of_frame(frame: Any, on: str | None) -> Earlier:
-    names = frame.columns
-    of_ids = on if on in names else names[0]
-    of_labels = "label" if "label" in names and of_ids != "label" else [n for n in names if n != of_ids][-1:]
-    if not of_labels:
-        raise InputError(
-            f"the earlier result has only the column {of_ids!r}.",
-            hint="it needs a column of ids and one of labels.",
-        )
-    column = of_labels if isinstance(of_labels, str) else of_labels[0]
-    return _numbered(frame[column].to_list(), object_array(frame[of_ids].to_list()))
+    of_ids = on if on in frame.columns else frame.columns[0]
+    others = [name for name in frame.columns if name != of_ids]
+    column = others[0] if len(others) == 1 else label_column(others, "the earlier result")
+    return of_columns(frame[of_ids].to_list(), frame[column].to_list())
+
+
+def label_column(names: Sequence[str], where: str) -> str:
+    """The column of labels, by its name; `names` are all but that of the ids."""
+    for wanted in _CALLED:
+        if wanted in names:
+            return wanted
+    listed = f"{', '.join(map(repr, names))} beside the ids" if names else "nothing but ids"
+    raise InputError(
+        f"which column of {where} holds the clusters is not clear: it has {listed}.",
+        hint=Hint(
+            "call it label, cluster or segment, or give two columns, ids and labels.",
+            command="name it with --like-column, or call it label, cluster or segment.",
+        ),
+    )
+
+
+def of_columns(ids: list[Any], labels: list[Any]) -> Earlier:
+    """An earlier result as two columns."""
+    return _numbered(labels, object_array(ids))
 
 
 def _numbered(labels: list[Any], index: np.ndarray | None) -> Earlier:

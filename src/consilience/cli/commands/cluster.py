@@ -59,6 +59,7 @@ def cluster(
         ),
     ] = None,
     like: options.Like = None,
+    like_column: options.LikeColumn = None,
     profile: options.Profile = None,
     param: options.Parameters = None,
     writing: options.Writing,
@@ -75,7 +76,9 @@ def cluster(
 
     Example: `consilience cluster blood.csv notes.parquet --id patient -k 5 --kind notes=counts -o groups.csv`
     """
-    job = cli.job.Job(views, reading, writing, profile=profile, like=like, quiet=quiet)
+    job = cli.job.Job(
+        views, reading, writing, profile=profile, like=like, like_column=like_column, quiet=quiet
+    )
     k = options.n_clusters(clusters)
     by_name = method.lower() in ("auto", "labels") and not param
     chosen = method if by_name else options.method(method, param, views=True)

@@ -23,6 +23,7 @@ def fuse(
         typer.Option("--method", "-m", help="auto, or a name from consilience methods.", metavar="NAME"),
     ] = "auto",
     like: options.Like = None,
+    like_column: options.LikeColumn = None,
     name_after: Annotated[
         str | None,
         typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN"),
@@ -49,7 +50,7 @@ def fuse(
 
     Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
     """
-    job = cli.job.Job(labels, reading, writing, engines, profile, like, quiet)
+    job = cli.job.Job(labels, reading, writing, engines, profile, like, like_column, quiet)
     k = options.n_clusters(clusters)
     chosen = method if method.lower() == "auto" and not param else options.method(method, param)
     settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
