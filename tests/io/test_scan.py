@@ -123,6 +123,11 @@ def test_the_header_can_be_named(here):
         scan("a.csv", header=9)
 
 
+def test_lines_above_the_header_do_not_hide_what_separates_cells(here):
+    (here / "a.csv").write_text("Export of March, 2026\n\nid;a\nann;x\nbob;y\n")
+    assert of("a.csv", id="id", header=3) == (["ann", "bob"], {"a": ["x", "y"]})
+
+
 def test_reading_stops_cleanly_when_the_reader_is_left(here, monkeypatch):
     monkeypatch.setattr(io_csv, "BLOCK", 1 << 10)
     (here / "a.csv").write_bytes(b"id,a\n" + "".join(f"ü{p},x\n" for p in range(5000)).encode("cp1252"))

@@ -62,9 +62,8 @@ class CsvTable:
     def __init__(self, path: str, how: How) -> None:
         self.path, self._how = path, how
         self._given = _given_at_once(path)
-        form = find_form(
-            path, self._stream, DELIMITERS.get(suffix_of(path), ","), how.encoding, how.delimiter
-        )
+        usual = DELIMITERS.get(suffix_of(path), ",")
+        form = find_form(path, self._stream, usual, how.encoding, how.delimiter, how.header)
         self._encoding, self._delimiter = form.encoding, form.delimiter
         self._decimal = form.decimal if how.decimals else "."
         commas = "" if self._decimal == "." else "with decimal commas"

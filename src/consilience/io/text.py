@@ -43,8 +43,12 @@ def find_form(
     usual: str,
     encoding: str | None = None,
     delimiter: str | None = None,
+    header: int | None = None,
 ) -> Form:
-    """The form of a file that `opened` opens; what is given is not looked for."""
+    """The form of a file that `opened` opens; what is given is not looked for.
+
+    Lines above the `header`, counted from 1, are titles that say nothing about cells.
+    """
     told = []
     with opened() as file:
         head = file.read(_HEAD)
@@ -53,6 +57,7 @@ def find_form(
         if encoding != "utf-8":
             told.append(f"read as {_NAMES[encoding]}")
     lines = _lines(head.decode(encoding, errors="ignore").lstrip("\ufeff"), whole=len(head) < _HEAD)
+    lines = lines[(header or 1) - 1 :]
     if delimiter is None:
         delimiter = find_delimiter(lines, usual)
         if delimiter != usual:
