@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.feather as feather
@@ -596,3 +597,53 @@ class TestScan:
             assert run(["fuse", path, "--id", "who", "-k", "2", "-q"]) == 0
             out = capfd.readouterr().out.splitlines()
             assert [line.partition(",")[0] for line in out] == ["who", "ann", "bob", "cleo", "dan"]
+
+
+def test_long_and_wide_files_are_read_in_one_call(here, told):
+    (here / "wide.csv").write_text("kunde,gold\nann,x\nbob,y\ncleo,x\n")
+    (here / "long.csv").write_text("who,by,said\nann,a,1\nbob,a,2\nbob,b,2\ncleo,b,1\nann,b,1\n")
+    (here / "both.csv").write_text("kunde,gold,a,b\nann,x,1,1\nbob,y,2,2\ncleo,x,,1\n")
+    whole = told("fuse", "both.csv", "--id", "kunde", *QUICK, "--imputed", "-")
+    assert whole[0] == 0
+    long = ["--long", "long.csv=who,by,said"]
+    assert told("fuse", "wide.csv", "long.csv", "--id", "kunde", *long, *QUICK, "--imputed", "-") == whole
+    swapped = told("fuse", "long.csv", "wide.csv", "--id", "kunde", *long, *QUICK, "--imputed", "-")
+    assert swapped[0] == 0
+    assert sorted(swapped[1].splitlines()[0].split(",")) == ["a", "b", "gold", "who"]
+    for arguments, message in [
+        (["--id", "kunde", "--long", "other.csv=a,b,c"], "--long names 'other.csv', which is none of the"),
+        (["--id", "kunde", "--long", "long.csv=who,by"], "--long needs three columns. Got 'who,by'. Hint"),
+        (["--id", "kunde", "--id", "long.csv=who", *long], "there is no --id and no --columns. Hint"),
+        (["--id", "kunde", "--long", "who,by,said"], "there is no --id and no --columns. Hint"),
+    ]:
+        code, _, err = told("fuse", "wide.csv", "long.csv", *arguments, *QUICK)
+        assert code == 2
+        assert message in err
+
+
+def test_csv_that_excel_opens_right_where_decimals_have_commas(here, told):
+    (here / "t.csv").write_text("who,a,b\nä,x,1\nb;c,y,2\ncleo,x,1\n", encoding="utf-8")
+    call = ["fuse", "t.csv", "--id", "who", *QUICK]
+    assert told(*call, "-o", "plain.csv")[0] == 0
+    assert told(*call, "-o", "excel.csv", "--excel-csv", "--imputed", "full.csv", "--save", "m")[0] == 0
+    assert Path("excel.csv").read_bytes().startswith(b"\xef\xbb\xbfwho;label;confidence;")
+    opened = pd.read_csv("excel.csv", sep=";", decimal=",", encoding="utf-8-sig")
+    pd.testing.assert_frame_equal(opened, pd.read_csv("plain.csv"))
+    assert opened["confidence"].dtype == float
+    assert Path("full.csv").read_text(encoding="utf-8-sig").startswith("who;a;b\n")
+    assert told("predict", "m", "t.csv", "--id", "who", "--excel-csv", "-o", "placed.csv")[0] == 0
+    assert Path("placed.csv").read_text(encoding="utf-8-sig").startswith("who;label;confidence;")
+    assert told(*call, "--excel-csv")[1].startswith("\ufeffwho;label;")
+    for arguments, message in [
+        (["-o", "out.xlsx"], "--excel-csv is about CSV files, and 'out.xlsx' is none."),
+        (["-o", "out.tsv"], "--excel-csv is about CSV files, and 'out.tsv' is none."),
+        (["-o", "merged", "--engine", "blocks"], "--excel-csv is about CSV files, and 'merged' is none."),
+        (["-o", "out.csv", "--imputed", "f.parquet"], "--excel-csv is about CSV files, and 'f.parquet' is"),
+        (["--json"], "--excel-csv is about CSV files, and none is written."),
+    ]:
+        code, _, err = told(*call, "--excel-csv", *arguments)
+        assert code == 2
+        assert message in err
+    code, _, err = told("predict", "m", "t.csv", "--id", "who", "--excel-csv", "-o", "placed.xlsx")
+    assert code == 2
+    assert "'placed.xlsx' is none" in err

@@ -159,6 +159,18 @@ def test_the_notebook_says_the_headline(fusion):
         assert html.escape(str(finding)) in page
 
 
+def test_weights_that_were_given_stand_beside_the_learned_ones(fusion):
+    text, page = fusion.summary(), fusion._repr_html_()
+    given = fusion.given_weights
+    assert ("given weight  learned weight" in text) == (given is not None)
+    assert ("<th>given weight</th><th>learned weight</th>" in page) == (given is not None)
+    for source, asked in zip(fusion.sources, given or (), strict=given is not None):
+        assert source.given_weight == asked
+        cells = f"{source.agreement:.2f}", f"{asked:g}", f"{source.weight:.2f}"
+        assert re.search(rf"^{re.escape(source.name)} .*{'  +'.join(map(re.escape, cells))}$", text, re.M)
+        assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+
+
 def test_the_report_says_the_headline(fusion):
     head, told = fusion.headline, json.loads(json.dumps(summarize(fusion)))
     result = told["results"][0]

@@ -25,6 +25,7 @@ from consilience.io import excel, files
 from consilience.io.files import COMPRESSED, STDIO, Source, is_parquet, kind_of
 from consilience.io.formats import is_pattern
 from consilience.io.labels import Negative
+from consilience.io.tables import suffix_of
 
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
@@ -75,6 +76,10 @@ class Job:
         """Refuse what could not be written or would destroy an input, before the work is done."""
         inputs = [*self.paths, *(path for path in (self.profile, self.like) if path is not None)]
         output, report, save = self.writing.output, self.writing.report, self.writing.save
+        if self.writing.excel_csv:
+            others = any((report, save, self.imputed, self.writing.as_json))
+            answer = STDIO if output is None and not others else output
+            require_csv([self.folder or answer, self.imputed])
         if self.folder is not None:
             refuse_overwriting(inputs, [self.folder])
             return
@@ -124,7 +129,7 @@ class Job:
         """Why reading a table twice would not save memory; empty if it would."""
         if len(self.paths) > 1:
             return "several files are joined by their ids, all of which are held; put them in one table"
-        if self.source.long is not None:
+        if self.source.long:
             return "--long is put together in memory; put it in a table with a column per source"
         path = self.paths[0]
         if path == STDIO or is_special(path):
@@ -229,6 +234,7 @@ class Run:
             as_json=job.writing.as_json,
             save=job.writing.save,
             title=job.writing.title,
+            excel_csv=job.writing.excel_csv,
             profile=profile,
         )
         self.words = fusion.summary() if profile is None else f"{fusion.summary()}\n\n{profile}"
@@ -270,6 +276,20 @@ def check_outputs(
     for other in others:
         if other is not None and other != STDIO:
             files.require_folder(other)
+
+
+def require_csv(tables: Sequence[str | None]) -> None:
+    """Refuse --excel-csv where there is no CSV file to write, or another one."""
+    written = [path for path in tables if path is not None]
+    other = next((path for path in written if path != STDIO and suffix_of(path) != ".csv"), None)
+    if other is not None:
+        raise UsageError(
+            f"--excel-csv is about CSV files, and {other!r} is none.", hint="as in -o merged.csv."
+        )
+    if not written:
+        raise UsageError(
+            "--excel-csv is about CSV files, and none is written.", hint="also give -o merged.csv."
+        )
 
 
 def refuse_overwriting(inputs: Sequence[str], written: Sequence[str]) -> None:

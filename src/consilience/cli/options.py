@@ -56,7 +56,8 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Table of labels and confidence to write, its kind by suffix; - is standard output.",
+        help="Table of labels and confidence to write: CSV, TSV, Excel (.xlsx), Parquet or Arrow by suffix; "
+        "- is standard output, as CSV.",
         metavar="FILE",
         rich_help_panel=WRITING,
     ),
@@ -71,6 +72,14 @@ Report = Annotated[
 ]
 Title = Annotated[
     str | None, typer.Option(help="Heading of the report.", metavar="TEXT", rich_help_panel=WRITING)
+]
+ExcelCsv = Annotated[
+    bool,
+    typer.Option(
+        "--excel-csv",
+        help="Write CSV that Excel opens right where decimals have commas: with semicolons, 0,5 for 0.5.",
+        rich_help_panel=WRITING,
+    ),
 ]
 AsJson = Annotated[
     bool,
@@ -195,13 +204,12 @@ class Reading:
             encoding=None if self.encoding is None else io.text.check_encoding(self.encoding),
             own_ids=own_ids,
             own_columns={path: split(names) for path, names in own_columns.items()},
-            long=self._long,
+            long=self._long(paths),
             say=lambda line: talk(line, quiet),
         )
 
-    @property
-    def _long(self) -> tuple[str, str, str] | None:
-        return None
+    def _long(self, paths: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -209,30 +217,32 @@ class ReadingLabels(Reading):
     """How tables of labels are read."""
 
     long: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="For a table with a row per opinion: its columns of instance, source and label.",
+            help="For tables with a row per opinion: their columns of instance, source and label; FILE=A,B,C "
+            "for one file beside others, repeatable.",
             metavar="INSTANCE,SOURCE,LABEL",
             rich_help_panel=READING,
         ),
     ] = None
 
-    @property
-    def _long(self) -> tuple[str, str, str] | None:
-        if self.long is None:
-            return None
-        names = split(self.long)
-        if len(set(names)) != 3 or not all(names):
-            raise UsageError(
-                f"--long needs three columns. Got {self.long!r}.", hint="as in --long instance,source,label."
-            )
-        if self.id_column or self.columns:
+    def _long(self, paths: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+        every, own = by_file("--long", self.long, paths)
+        texts = own if every is None else dict.fromkeys(paths, every) | own
+        for text in texts.values():
+            names = split(text)
+            if len(set(names)) != 3 or not all(names):
+                raise UsageError(
+                    f"--long needs three columns. Got {text!r}.", hint="as in --long instance,source,label."
+                )
+        named = {*by_file("--id", self.id_column, paths)[1], *by_file("--columns", self.columns, paths)[1]}
+        none_wide = set(texts) == set(paths) and (self.id_column or self.columns)
+        if texts and (none_wide or named & set(texts)):
             raise UsageError(
                 "--long says which columns are read, so there is no --id and no --columns.",
-                hint="leave them out.",
+                hint="leave them out; beside files with a column per source, say --long FILE=A,B,C.",
             )
-        instance, source, label = names
-        return instance, source, label
+        return {path: (a, b, c) for path, (a, b, c) in ((path, split(text)) for path, text in texts.items())}
 
 
 @dataclass(frozen=True)
@@ -271,7 +281,7 @@ class Scanning(ReadingLabels):
             list(paths),
             id=_for_each(paths, source.id_column, source.own_ids),
             columns=_for_each(paths, source.columns or None, source.own_columns),
-            long=source.long,
+            long=dict(source.long),
             missing=source.missing,
             delimiter=source.delimiter,
             encoding=source.encoding,
@@ -305,6 +315,7 @@ class Writing:
     ] = None
     title: Title = None
     as_json: AsJson = False
+    excel_csv: ExcelCsv = False
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def write_fusion(
     save: str | None = None,
     title: str | None = None,
     profile: Profile | None = None,
+    excel_csv: bool = False,
 ) -> None:
     """All that was asked for; the table of answers to standard output where nothing was.
 
@@ -62,10 +63,10 @@ def write_fusion(
         write_folder(folder, fusion, beside, told)
     elif output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
         answer = _answer(fusion)
-        writers.append((output or STDIO, lambda path: _write(outputs, path, beside, answer, told)))
+        writers.append((output or STDIO, lambda path: _write(outputs, path, beside, answer, told, excel_csv)))
     if imputed is not None:
         filled = base_labels(fusion.completed)
-        writers.append((imputed, lambda path: _write(outputs, path, beside, filled, told)))
+        writers.append((imputed, lambda path: _write(outputs, path, beside, filled, told, excel_csv)))
     if report is not None or as_json:
         told("drawing the page", 0, 1)
         summary = summarize(fusion, title=title, command=command(), profile=profile)
@@ -106,7 +107,9 @@ class Whole(NamedTuple):
             yield Beside(ids, np.arange(span.start, span.stop))
 
 
-def _write(outputs: Outputs, path: str, instances: Instances, columns: Columns, told: Told) -> None:
+def _write(
+    outputs: Outputs, path: str, instances: Instances, columns: Columns, told: Told, excel_csv: bool = False
+) -> None:
     def tables() -> Iterator[dict[str, Any]]:
         start = 0
         for ids, rows in instances.batches():
@@ -114,7 +117,7 @@ def _write(outputs: Outputs, path: str, instances: Instances, columns: Columns, 
             yield _beside({instances.id_name or "row": own}, columns(rows))
             start += len(rows)
 
-    files.write_table(outputs, path, instances.n_instances, tables(), told)
+    files.write_table(outputs, path, instances.n_instances, tables(), told, excel_csv=excel_csv)
 
 
 def write_folder(folder: str, fusion: Fusion, instances: Instances, told: Told) -> None:
@@ -162,7 +165,13 @@ def _named(columns: dict[str, Any], names: Sequence[str] | None) -> dict[str, An
 
 
 def write_placed(
-    found: Newcomers, outputs: Outputs, path: str, told: Told, names: Sequence[str] | None = None
+    found: Newcomers,
+    outputs: Outputs,
+    path: str,
+    told: Told,
+    names: Sequence[str] | None = None,
+    *,
+    excel_csv: bool = False,
 ) -> None:
     """New instances with their clusters."""
     columns = {"label": found.placed.labels, **found.placed._asdict()}
@@ -178,7 +187,7 @@ def write_placed(
             }
             yield _beside(ids, _named({name: values[rows] for name, values in columns.items()}, names))
 
-    files.write_table(outputs, path, n, tables(), told)
+    files.write_table(outputs, path, n, tables(), told, excel_csv=excel_csv)
 
 
 def base_labels(table: Partitions) -> Columns:

@@ -61,7 +61,8 @@ class Source:
     encoding: str | None = None
     own_ids: Mapping[str, str] = field(default_factory=dict)  # of single files, by path
     own_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    long: tuple[str, str, str] | None = None  # columns of instance, source and label: a row per opinion
+    # Of files with a row per opinion, by path: the columns of instance, source and label.
+    long: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _: None  # what the user should know
     blank_rows: bool | None = None  # whether an empty line is a row; by default where there are no ids
     tables: dict[tuple[str, How], Table] = field(default_factory=dict)  # that were looked at

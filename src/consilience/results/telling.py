@@ -107,10 +107,16 @@ def _views(fusion: Fusion) -> Table:
 def _bases(fusion: Fusion, most: int) -> Table:
     bases = fusion.diagnostics.bases
     columns = zip(bases.names, bases.n_clusters, bases.n_seen, bases.agreement, bases.weights, strict=True)
-    rows = [(name, str(k), str(n), f"{near:.2f}", f"{weight:.2f}") for name, k, n, near, weight in columns]
+    rows: list[tuple[str, ...]] = [
+        (name, str(k), str(n), f"{near:.2f}", f"{weight:.2f}") for name, k, n, near, weight in columns
+    ]
     note = ""
     if len(rows) > most:
         low, high = bases.agreement[most:].min(), bases.agreement[most:].max()
         note = f"and {len(rows) - most} others, agreement {low:.2f} to {high:.2f}"
-    head = ("base clustering", "clusters", "seen", "agreement", "weight")
+    head: tuple[str, ...] = ("base clustering", "clusters", "seen", "agreement", "weight")
+    if fusion.given_weights is not None:  # as given, then as learned from agreement
+        head = (*head[:-1], "given weight", "learned weight")
+        given = [f"{source.given_weight:g}" for source in fusion.sources]
+        rows = [(*row[:-1], asked, row[-1]) for row, asked in zip(rows, given, strict=True)]
     return Table(head, rows[:most], ("base clustering",), note)

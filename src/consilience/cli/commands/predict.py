@@ -22,6 +22,7 @@ def predict(
     ],
     *,
     output: options.Output = None,
+    excel_csv: options.ExcelCsv = False,
     reading: options.Scanning,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse labels that the saved result does not know.")
@@ -36,6 +37,8 @@ def predict(
     Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
     """
     job = cli.job.Job(new, reading, quiet=quiet)
+    if excel_csv:
+        cli.job.require_csv([output or "-"])
     cli.job.check_outputs([result, *new], [output])
     with job.run() as run:
         fusion = cli.saved.read_result(result)
@@ -43,7 +46,9 @@ def predict(
             found = cli.saved.place_labels(fusion, run.sources(), strict=strict, told=run.told)
         else:
             found = cli.saved.place_views(fusion, new, job.source)
-        cli.results.write_placed(found, run.outputs, output or "-", run.told, fusion.cluster_names)
+        cli.results.write_placed(
+            found, run.outputs, output or "-", run.told, fusion.cluster_names, excel_csv=excel_csv
+        )
         labels = found.placed.labels
         lost = int((labels < 0).sum())
         nowhere = f"; nothing is known of {lost}" if lost else ""
