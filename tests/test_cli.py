@@ -158,7 +158,7 @@ class TestFuse:
         pq.write_table(blank, "blank.parquet")
         assert run(["fuse", f"blank.{suffix}", "--id", "id", "-k", "2"]) == 0
         out = said(capfd)
-        assert "Warning: base clustering 'b' (column 1) has no label at all and is ignored" in out.err
+        assert "Warning: base clustering 'b' (column 1) has no labels and is ignored" in out.err
         assert [row["label"] for row in rows_of(out.out)] == ["0", "0", "1"]
 
     def test_noise_is_seen_but_in_no_cluster(self, here, capfd):
@@ -269,11 +269,15 @@ class TestErrors:
             (
                 ["fuse", "people.csv", "ids.csv"],
                 2,
-                "2 files can be joined by id only, and 'people' has no id column. Hint",
+                "to join 2 files, every one needs an id column, and 'people' has none. Hint",
             ),
             (["fuse"], 2, "Missing argument 'LABELS...'. Hint: see consilience fuse --help."),
             (["fuse", "people.csv", "-o", "no/where.csv"], 2, "there is no folder 'no' to write to. Hint"),
-            (["fuse", "people.csv", "-o", "x.xlsx#a"], 2, "cannot write into a sheet, 'x.xlsx#a'. Hint"),
+            (
+                ["fuse", "people.csv", "-o", "x.xlsx#a"],
+                2,
+                "'x.xlsx#a' is a sheet, and only whole files can be written. Hint",
+            ),
             (
                 ["fuse", "people.csv", "--json", "-o", "-"],
                 2,
@@ -288,9 +292,9 @@ class TestErrors:
             (
                 ["fuse", "twice.csv", "--id", "who", "-k", "2"],
                 1,
-                "the id 'ann' occurs 2 times in twice.csv (rows 0 and 2). Hint",
+                "the id 'ann' occurs 2 times: lines 2 and 4 of twice.csv. Hint",
             ),
-            (["fuse", "blank.csv", "--id", "who", "-k", "2"], 1, "row 1 of blank.csv has no id. Hint"),
+            (["fuse", "blank.csv", "--id", "who", "-k", "2"], 1, "line 3 of blank.csv has no id. Hint"),
             (["fuse", "ragged.csv", "-k", "2"], 1, "line 3 of ragged.csv has 3 cells, the header has 2"),
             (["fuse", "empty.csv", "-k", "2"], 1, "empty.csv"),
             (["fuse", "header.csv", "-k", "2"], 1, "header.csv has no rows. Hint"),
@@ -298,7 +302,7 @@ class TestErrors:
             (
                 ["fuse", "floats.csv", "-k", "2"],
                 1,
-                "'a' has the value 0.5 in row 1 of floats.csv, which is no cluster label. Hint",
+                "'a' has the value 0.5 in line 3 of floats.csv, which is not a cluster label. Hint",
             ),
             (
                 ["fuse", "ids.csv", "-k", "2"],

@@ -62,7 +62,9 @@ def test_arrow_offsets_that_point_outside_do_not_end_the_process(here, slot, val
     code, err = in_a_process("fuse", "bad.arrow", "-k", "2", "-q")
     assert code == 1
     assert err.startswith("Error: bad.arrow cannot be read: ")
-    assert err.endswith("Hint: is it whole, and of the kind that its suffix says? Write it again.\n")
+    assert err.endswith(
+        "Hint: check that it is complete and of the kind that its suffix says, or write it again.\n"
+    )
     assert err.count("\n") == 1
 
 
@@ -99,7 +101,7 @@ def test_nested_columns_are_named(here, error, command, values):
     pq.write_table(pa.table({"a": values, "b": [1, 2, 1]}), "nested.parquet")
     code, err = error(command, "nested.parquet")
     assert code == 2
-    assert "column 'a' of nested.parquet has values of type" in err
+    assert "column 'a' of nested.parquet holds values of type" in err
     assert "Hint: choose other columns" in err
     assert error("fuse", "nested.parquet", "--id", "a")[0] == 2
 
@@ -110,7 +112,7 @@ def test_a_compressed_file_that_was_cut_off(here, error):
     code, err = error("fuse", "cut.csv.gz", "--id", "who", "-k", "2")
     assert code == 1
     assert "cut.csv.gz cannot be read" in err
-    assert "Hint: is it whole?" in err
+    assert "Hint: it may be incomplete" in err
 
 
 @pytest.fixture
@@ -140,7 +142,10 @@ def test_other_kinds_are_not(here, error):
     os.mkfifo("pipe.parquet")
     code, err = error("fuse", "pipe.parquet", "-k", "2")
     assert code == 2
-    assert "'pipe.parquet' is a pipe, from which only CSV is read. Hint: write it to a file first." in err
+    assert (
+        "'pipe.parquet' is a pipe, and only CSV can be read from a pipe. Hint: write it to a file first."
+        in err
+    )
 
 
 @pytest.mark.parametrize(

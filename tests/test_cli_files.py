@@ -160,10 +160,13 @@ def test_views_may_call_their_ids_differently(here, told):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--id", "c.csv=who"], "--id names 'c.csv', which is none of the files: a.csv, b.csv. Hint"),
-        (["--columns", "gold=1"], "--columns names 'gold', which is none of the files: a.csv, b.csv. Hint"),
+        (["--id", "c.csv=who"], "--id names 'c.csv', which is not one of the files: a.csv, b.csv. Hint"),
+        (
+            ["--columns", "gold=1"],
+            "--columns names 'gold', which is not one of the files: a.csv, b.csv. Hint",
+        ),
         (["--id", "who", "--id", "customer"], "--id is given twice, who and customer. Hint"),
-        (["--id", "a.csv=who"], "2 files can be joined by id only, and 'b' has no id column. Hint"),
+        (["--id", "a.csv=who"], "to join 2 files, every one needs an id column, and 'b' has none. Hint"),
         (["--id", "who", "--id", "b.csv=custmer"], "b.csv has no column 'custmer'. Hint: did you mean"),
         (["--long", "who,gold"], "--long needs three columns. Got 'who,gold'. Hint"),
         (["--long", "a,b,c", "--id", "who"], "there is no --id and no --columns. Hint"),
@@ -349,10 +352,10 @@ def test_opinions_that_were_not_said_to_be_such_are_refused_with_the_option(here
         (
             ["--id", "who"],
             1,
-            "'ann' occurs 2 times: lines 2 and 3 of long.csv. Hint: a row per instance; if this is a row "
-            f"per opinion, {say}.",
+            "'ann' occurs 2 times: lines 2 and 3 of long.csv. Hint: give a row per instance; if this is a "
+            f"row per opinion, {say}.",
         ),
-        (["--id", "who", "--columns", "said"], 1, "a row per opinion is read by --long."),
+        (["--id", "who", "--columns", "said"], 1, "for a row per opinion, give --long."),
     ]:
         found, out, err = told("fuse", "long.csv", *QUICK, *options, "--engine", engine)
         assert (found, out) == (code, "")
@@ -538,12 +541,12 @@ def test_marks_that_rather_say_missing_are_named_and_can_be_declared(marked, tol
     code, _, err = told(*call)
     assert code == 0
     line = (
-        "Warning: '-' in column 'a' (1 row), '?' in column 'b' (1 row): it counts as a cluster of its own. "
-        "Hint: where it says that there is no label, name all that do: "
+        "Warning: '-' in column 'a' (1 row) and '?' in column 'b' (1 row) count as clusters. "
+        "Hint: if this means that there is no label, name every such mark: "
         "--missing - --missing '?' --missing ''\n"
     )
     assert err.startswith(line)
-    assert "counts as a cluster" not in err[len(line) :]
+    assert "count as clusters" not in err[len(line) :]
     blank = pa.table({"kunde": marked["kunde"], "a": marked["a"], "b": marked["b"], "c": marked["c"]})
     for name in ("a", "b"):
         at = blank.schema.get_field_index(name)

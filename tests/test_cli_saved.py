@@ -65,7 +65,7 @@ def test_labels_that_were_not_there_are_counted_and_named(march, capfd):
     Path("new.csv").write_text(new)
     assert run(["predict", "march.consilience", "new.csv", "--id", "id", "-o", "placed.csv"]) == 0
     err = capfd.readouterr().err
-    assert "2 labels were not there when it was fitted: 'mauve' of 'a' (1), 'mauve' of 'b' (1)" in err
+    assert "2 labels did not exist in the saved result: 'mauve' of 'a' (1), 'mauve' of 'b' (1)" in err
     assert "Placed 2 of 3 instances; nothing is known of 1." in err
     assert [row["label"] == "-1" for row in rows(Path("placed.csv").read_text())] == [False, True, False]
     assert run(["predict", "march.consilience", "new.csv", "--id", "id", "-o", "other.csv", "--strict"]) == 1
@@ -88,7 +88,7 @@ def test_an_id_that_comes_twice_is_refused_with_its_rows(march, capfd, monkeypat
     monkeypatch.setattr(ids, "_FEW", few)  # above so many, ids are compared by numbers
     predict = ["predict", "march.consilience", "new.csv", "--id", "id"]
     for new, message in [
-        ("p,0,1\nq,1,1\np,1,1\n", "the id 'p' occurs 2 times: lines 2 and 4 of new.csv. Hint: a row per"),
+        ("p,0,1\nq,1,1\np,1,1\n", "the id 'p' occurs 2 times: lines 2 and 4 of new.csv. Hint: give a row"),
         ("p,0,1\nq,1,1\nq,1,1\nq,0,0\nq,,1\n", "'q' occurs 4 times: lines 3, 4, 5, ... of new.csv. Hint"),
         ("p,0,1\n,1,1\n", "line 3 of new.csv has no id. Hint: give every row an id of its own."),
     ]:

@@ -70,7 +70,7 @@ class TestNamedAfter:
         assert fusion_of([0, -1, -1, 1], team=["a", "b", "b", "b"]).named_after("team").names == ("a", "b")
 
     def test_an_unknown_base_clustering_is_named_before_anything_is_fitted(self, fusion):
-        message = r"named_after='team_c' is no base clustering that has labels. Hint: did you mean 'team_b'\?"
+        message = r"named_after='team_c' is not a base clustering with labels. Hint: did you mean 'team_b'\?"
         with pytest.raises(ValueError, match=message):
             fusion.named_after("team_c")
         with pytest.raises(ValueError, match=message):
@@ -105,7 +105,7 @@ class TestRename:
             ({"0": "a"}, "there is no cluster '0'. Hint"),
             (["a", " "], "the name of cluster 1 is ' '. Hint"),
             (["a", 3], "the name of cluster 1 is 3. Hint"),
-            ("ab", "names are 'ab'. Hint"),
+            ("ab", "names must be a list or a dict. Got 'ab'. Hint"),
         ],
     )
     def test_what_is_no_name_is_said(self, fusion, names, message):

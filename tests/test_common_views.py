@@ -172,7 +172,7 @@ class TestViewMethod:
 
     def test_view_seen_nowhere_is_an_error_that_names_it(self, name, settings, clear):
         _, views, _ = clear
-        with pytest.raises(ValueError, match=r"'b' has no instance at all\. Hint"):
+        with pytest.raises(ValueError, match=r"'b' has no instances\. Hint"):
             build(name, settings).fit({"a": views[0], "b": np.full_like(views[1], np.nan)})
 
     def test_fewer_instances_than_clusters_is_an_error(self, name, settings, clear):

@@ -221,7 +221,7 @@ def test_integers_and_floats_with_nan_are_the_same_labels():
 def test_a_column_without_labels_is_ignored_with_a_warning():
     _, table = planted(300, 3, 3, noise=0.1, missing=0.1, seed=4)
     wide = np.column_stack([table[:, :1], np.full(300, -1), table[:, 1:]])
-    with pytest.warns(UserWarning, match=r"'1' \(column 1\) has no label at all"):
+    with pytest.warns(UserWarning, match=r"'1' \(column 1\) has no labels"):
         model = blockwise.PCE(3, random_state=0).fit(np.array_split(wide, 2))
     assert model.base_weights_[1] == 0.0
     assert_array_equal(np.asarray(model.labels_), consilience.PCE(3, random_state=0).fit(table).labels_)
@@ -229,7 +229,7 @@ def test_a_column_without_labels_is_ignored_with_a_warning():
 
 def test_marks_that_rather_say_missing_are_named():
     blocks = [np.array([["a", "?"], ["b", "x"]], dtype=object), np.array([["b", "?"]], dtype=object)]
-    with pytest.warns(UserWarning, match=r"^'\?' in column '1' \(2 rows\): it counts as a cluster"):
+    with pytest.warns(UserWarning, match=r"^'\?' in column '1' \(2 rows\) counts as a cluster"):
         blockwise.PCE(2, random_state=0).fit(blocks)
 
 

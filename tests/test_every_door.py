@@ -86,6 +86,6 @@ def test_the_answer_is_the_same(kind):
 def test_a_column_without_labels_keeps_its_place():
     table = np.column_stack([CODES[:, 0], np.full(len(CODES), np.nan), CODES[:, 1]]).astype(float)
     table[table < 0] = np.nan
-    with pytest.warns(UserWarning, match="no label at all"):
+    with pytest.warns(UserWarning, match="no labels"):
         found = metrics.base_agreement(LABELS, table)
     assert_array_equal(np.isnan(found), [False, True, False])

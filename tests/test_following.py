@@ -85,7 +85,7 @@ def test_names_of_earlier_clusters_are_kept():
 def test_what_cannot_be_followed_is_said():
     for like, given, message in [
         ([0, 1], table(3), "the earlier result has 2 instances and the table 3"),
-        ({"a": 1}, table(1), "the table has no ids, the other has"),
+        ({"a": 1}, table(1), "the table has no ids, but the other one has"),
         ([0], table(1, ["a"]), "the earlier result has no ids"),
         ({"b": 1}, table(1, ["a"]), "no instance of the table is in the earlier result: ids begin with 'a'"),
     ]:

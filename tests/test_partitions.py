@@ -298,7 +298,9 @@ def test_far_apart_and_near_integers_decode_to_integers():
     ids=["float64", "float32", "object", "pandas"],
 )
 def test_floats_that_lost_digits_are_refused(labels, value):
-    message = f"'0' has the label {value} in row 1, which a float cannot tell .* Hint: pass integers or str"
+    message = (
+        f"'0' has the label {value} in row 1, which is too large for a float .* Hint: pass integers or str"
+    )
     with pytest.raises(ValueError, match=message):
         read(labels)
 
@@ -582,7 +584,7 @@ class TestStrangeValues:
         table = Partitions.of([[kind(-1), 0], [kind(2), 0], [2, 0], [kind(10) ** 30, 0]])
         assert table.codes[:, 0].tolist() == [-1, 0, 0, 1]
         assert table.categories[0].tolist() == [2, 10**30]
-        with pytest.raises(ValueError, match=r"has the value 2\.5 in row 1, which is no cluster label"):
+        with pytest.raises(ValueError, match=r"has the value 2\.5 in row 1, which is not a cluster label"):
             Partitions.of([[kind(1)], [kind("2.5")]])
 
     @pytest.mark.parametrize("value", ["NaN", "Infinity"])
@@ -1155,7 +1157,7 @@ ERRORS = {
     "lists as labels": (pd.DataFrame({"a": [[1], [2]]}), ["'a'", "unhashable"]),
     "labels without an order": (
         [[dt.datetime(2020, 1, 1)], [dt.datetime(2020, 1, 1, tzinfo=UTC)]],
-        ["'0'", "cannot be put in order"],
+        ["'0'", "cannot be sorted"],
     ),
     "a lazy frame": (pl.LazyFrame({"a": [0, 1]}), ["lazy frame", "collect()"]),
     "a sparse matrix": (Partitions.of([[0], [1]]).indicator, ["sparse", "toarray()"]),
@@ -1226,7 +1228,7 @@ def test_instances_never_observed_can_be_kept():
     ids=["int", "float", "list", "pandas", "polars"],
 )
 def test_a_column_without_labels_is_ignored_with_a_warning(labels):
-    with pytest.warns(UserWarning, match=r"'1' \(column 1\) has no label at all .* Hint: ") as caught:
+    with pytest.warns(UserWarning, match=r"'1' \(column 1\) has no labels .* Hint: ") as caught:
         partitions = Partitions.of(labels)
     assert caught[0].filename == __file__
     assert partitions.codes.tolist() == [[0, 0], [1, 0]]
@@ -1238,15 +1240,15 @@ def test_a_column_without_labels_is_ignored_with_a_warning(labels):
 
 def test_marks_that_rather_say_missing_are_named_with_their_column():
     frame = pd.DataFrame({"bank": ["gold", "?", "gold", "?"], "shop": ["x", "y", "Unknown", "y"]})
-    with pytest.warns(UserWarning, match="counts as a cluster of its own") as told:
+    with pytest.warns(UserWarning, match="count as clusters") as told:
         assert Partitions.of(frame).n_clusters_per_partition.tolist() == [2, 3]
     assert str(told[0].message) == (
-        "'?' in column 'bank' (2 rows), 'Unknown' in column 'shop' (1 row): it counts as a cluster of its "
-        "own. Hint: where it says that there is no label, put None (in pandas: labels.replace({'?': None}))."
+        "'?' in column 'bank' (2 rows) and 'Unknown' in column 'shop' (1 row) count as clusters. Hint: "
+        "if this means that there is no label, replace it by None (in pandas: labels.replace({'?': None}))."
     )
     assert told[0].message.command.endswith("--missing '?' --missing Unknown --missing ''")
     assert Partitions.of(frame.replace({"?": None, "Unknown": None})).missing_share == 3 / 8
-    with pytest.warns(UserWarning, match=r"\(1 row\), 2 more: it counts"):
+    with pytest.warns(UserWarning, match=r"\(1 row\) and 2 more count as clusters"):
         Partitions.of({f"run {j}": ["n/a", "a", "b"] for j in range(7)})
 
 
@@ -1259,7 +1261,7 @@ def test_a_sign_beside_its_opposite_is_a_label():
 
 def test_far_more_columns_than_rows_is_warned_about():
     with pytest.warns(
-        UserWarning, match=r"31 base clusterings of only 3 instances\. Hint: .* transpose"
+        UserWarning, match=r"31 base clusterings but only 3 instances\. Hint: .* transpose"
     ) as caught:
         Partitions.of(np.zeros((3, 31), dtype=int))
     assert caught[0].filename == __file__
@@ -1322,13 +1324,13 @@ class TestOfCodes:
         assert found.names == expected.names
 
     def test_a_column_without_categories_has_no_label(self):
-        with pytest.warns(UserWarning, match="'a' .* has no label at all"):
+        with pytest.warns(UserWarning, match="'a' .* has no labels"):
             table = Partitions.of_codes({"a": ([-1, -1], []), "b": ([0, 1], [0, 1])})
         assert table.names == ("b",)
 
     def test_errors_name_the_row_not_the_category(self):
         codes = np.array([0, 0, 0, 1])
-        with pytest.raises(ValueError, match=r"'a' has the value 0.5 in row 3, which is no cluster label"):
+        with pytest.raises(ValueError, match=r"'a' has the value 0.5 in row 3, which is not a cluster label"):
             Partitions.of_codes({"a": (codes, [1.0, 0.5])})
 
     def test_keeps_ids_and_refuses_what_nobody_saw(self):

@@ -51,7 +51,9 @@ def test_auto_leaves_out_methods_that_weigh_bases_themselves(frame):
     assert not tried & {"PCE", "SPCE"}
     with pytest.warns(UserWarning, match="not reliably"):
         assert fuse(frame, "auto", weights={"a": 2}, random_state=0).cluster_count is not None
-    with pytest.raises(ValueError, match=r"PCE takes no weights of base clusterings\. Hint: these do: .*DAL"):
+    with pytest.raises(
+        ValueError, match=r"PCE does not take weights of base clusterings\. Hint: these do: .*DAL"
+    ):
         fuse(frame, 3, method="PCE", weights={"a": 2})
     weighing = {name for name in consensus.__all__ if getattr(consensus, name).weighs_bases}
     fitted = {name for name in weighing if hasattr(getattr(consensus, name)(3).fit(frame), "base_weights_")}

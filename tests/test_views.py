@@ -299,7 +299,7 @@ EMPTY = np.full((3, 2), NAN)
         ({"k": sparse.csr_array(INFINITE), "j": OK}, r"view 'k' has inf in row 1, column 0"),
         ([OK, np.ones((4, 2))], r"'view0' has 3, 'view1' has 4"),
         ([pd.DataFrame(OK), pd.DataFrame(np.ones((4, 2)))], r"'view0' has 3, 'view1' has 4"),
-        ([OK, EMPTY], r"view 'view1' has no instance at all"),
+        ([OK, EMPTY], r"view 'view1' has no instances"),
         (INFINITE[[0, 2]], r"1 of 2 instances is present in no view: row 1"),
         (np.vstack([OK, *[EMPTY] * 3]), r"9 of 12 .* row 3, 4, 5, 6, 7, \.\.\. \(9 in all\)"),
         (np.ones(3), r"Expected 2D array.*got 1D.*reshape\(-1, 1\)"),

@@ -157,7 +157,7 @@ class Foreign(BaseEstimator):
 
 
 def test_estimators_of_others_take_no_weights():
-    with pytest.raises(ValueError, match=r"Foreign takes no weights .*these do: .*DAL.*'auto'"):
+    with pytest.raises(ValueError, match=r"Foreign does not take weights .*these do: .*DAL.*'auto'"):
         fuse(table(0), 3, method=Foreign(), weights=WEIGHTS)
 
 

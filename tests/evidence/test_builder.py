@@ -185,13 +185,13 @@ def test_a_number_beside_its_text_is_refused():
 
 
 def test_minus_one_among_names_is_said():
-    with pytest.warns(UserWarning, match=r"'-1' in column 'a' \(2 rows\): it counts as a cluster of its own"):
+    with pytest.warns(UserWarning, match=r"'-1' in column 'a' \(2 rows\) counts as a cluster"):
         built_of(["x", "-1", "-1", "y"], text=True)
 
 
 def test_labels_that_look_alike_are_said_and_stay_apart():
     with pytest.warns(
-        UserWarning, match=r"'STANDARD', 'Standard', 'Standard ' in column 'a' differ in spaces"
+        UserWarning, match=r"'STANDARD', 'Standard', 'Standard ' in column 'a' differ only in spaces"
     ):
         found = built_of(["Standard", "STANDARD", "Standard ", "x"])
     assert len(found.categories[0]) == 4

@@ -46,7 +46,9 @@ def test_opinions_in_a_frame_are_a_table():
 
 def test_ids_that_nearly_match_are_said_and_matched_where_that_is_asked_for():
     banks = {"a": {"Ann ": 1, "bob": 0, "007": 1}, "b": {"ann": 1, "bob": 1, "7": 0}}
-    with pytest.warns(UserWarning, match=r"4 ids differ in spaces, case, leading zeros .* 'Ann ' and 'ann'"):
+    with pytest.warns(
+        UserWarning, match=r"4 ids differ only in spaces, case, leading zeros .* 'Ann ' and 'ann'"
+    ):
         assert Partitions.of(banks).n_instances == 5
     found = Partitions.of(scan(banks, match_ids="trim,case,zeros"))
     assert found.index.tolist() == ["ann", "bob", "7"]

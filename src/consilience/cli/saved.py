@@ -15,7 +15,7 @@ import pyarrow as pa
 import consilience
 from consilience import Fusion, Partitions
 from consilience._support.errors import InputError, UsageError
-from consilience._support.values import did_you_mean
+from consilience._support.values import counted, did_you_mean
 from consilience.evidence.builder import Frozen
 from consilience.evidence.reading import Joined, require_ids
 from consilience.inference.placement import Placed
@@ -153,5 +153,4 @@ def _sentence(strangers: Counter[tuple[str, Any]]) -> str:
     more = len(strangers) - len(shown)
     others = f" and {more} others" if more > 0 else ""
     n = strangers.total()
-    were = "label was" if n == 1 else "labels were"
-    return f"{n} {were} not there when it was fitted: {', '.join(shown)}{others}"
+    return f"{counted(n, 'label')} did not exist in the saved result: {', '.join(shown)}{others}"

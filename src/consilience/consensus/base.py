@@ -382,7 +382,7 @@ class LabelMethod(Clusterer):
             return None
         if self.weighs_bases:
             raise InputError(
-                f"{type(self).__name__} takes no weights of base clusterings.",
+                f"{type(self).__name__} does not take weights of base clusterings.",
                 hint=f"these do: {', '.join(taking_weights())}.",
             )
         return None if self._reads_weights else whole_weights(known, type(self).__name__)

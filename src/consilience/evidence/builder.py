@@ -181,7 +181,7 @@ class Builder:
         if self.n_rows and set(piece.columns) - set(self._columns):
             raise InputError(
                 f"the column {sorted(set(piece.columns) - set(self._columns))[0]!r} is not in all pieces.",
-                hint="every piece of a table has the same base clusterings.",
+                hint="give every piece of a table the same base clusterings.",
             )
         codes, translations = [], []
         for name in self._columns or piece.columns:
@@ -218,8 +218,8 @@ class Builder:
         """Take the rows of another builder after those that are here; both keep counts, without numbers."""
         if self._columns and set(other._columns) != set(self._columns):
             raise InputError(
-                f"blocks have other columns: {list(self._columns)} and {list(other._columns)}.",
-                hint="every block has the same base clusterings.",
+                f"blocks have different columns: {list(self._columns)} and {list(other._columns)}.",
+                hint="give every block the same base clusterings.",
             )
         translations = [
             self._columns.setdefault(name, _Column(self.text)).merge(other._columns[name], self.n_rows)
@@ -324,7 +324,7 @@ class Builder:
                 ]
             except KeyError as error:
                 raise InputError(
-                    f"the label {error.args[0]!r} of {name!r} was not there in an earlier pass.",
+                    f"the label {error.args[0]!r} of {name!r} did not occur in an earlier pass.",
                     hint="a table must not change while it is read; start again.",
                 ) from None
             out[:, j] = np.array([*numbers, MISSING], dtype=np.int32)[codes]
@@ -356,7 +356,7 @@ class Builder:
         names = tuple(self._columns)
         if len(names) > 10 * self.n_rows:
             warn(
-                f"the table has {len(names)} base clusterings of only {self.n_rows} instances.",
+                f"the table has {len(names)} base clusterings but only {self.n_rows} instances.",
                 hint="instances are rows and base clusterings are columns; transpose the table if it is the "
                 "other way round.",
             )
@@ -374,7 +374,7 @@ class Builder:
             )
         for j in sorted(set(range(len(names))) - set(kept)):
             warn(
-                f"base clustering {names[j]!r} (column {j}) has no label at all and is ignored.",
+                f"base clustering {names[j]!r} (column {j}) has no labels and is ignored.",
                 hint="drop the column, or check how missing entries are marked.",
             )
         self._refuse_ids([names[j] for j in kept], [read[j] for j in kept], ids)
@@ -530,7 +530,7 @@ def _read(name: str, column: _Column, labels: list[Any], negative: Negative, whe
         ordered = sorted(kept, key=lambda label: (type(label).__name__, label))
     except TypeError as error:
         raise InputTypeError(
-            f"base clustering {name!r} holds labels that cannot be put in order ({error}).",
+            f"base clustering {name!r} holds labels that cannot be sorted ({error}).",
             hint="turn them into strings.",
         ) from error
     rank = {label: code for code, label in enumerate(ordered)}
@@ -566,14 +566,14 @@ def _refuse_numbers(name: str, column: _Column, labels: list[Any], where: Where)
         )
     if _fault(label) == "fraction":
         raise InputError(
-            f"base clustering {name!r} has the value {label!r} in {rows}, which is no cluster label.",
+            f"base clustering {name!r} has the value {label!r} in {rows}, which is not a cluster label.",
             hint="this looks like a feature, not a label; cluster the features first "
             "(consilience.generate.base_partitions).",
             command="this looks like a feature, not a label; use consilience cluster.",
         )
     raise InputError(
-        f"base clustering {name!r} has the label {label:.0f} in {rows}, which a float cannot tell from the "
-        "next integer.",
+        f"base clustering {name!r} has the label {label:.0f} in {rows}, which is too large for a float to "
+        "hold exactly.",
         hint="pass integers or strings.",
     )
 
@@ -617,14 +617,15 @@ def _warn_of_marks(names: Sequence[str], columns: Sequence[_Read]) -> None:
     ]
     if not found:
         return
+    counts = "counts as a cluster" if len(found) == 1 else "count as clusters"
     told = [f"{label!r} in column {name!r} ({counted(n, 'row')})" for name, label, n in found[:_SHOWN]]
     told += [f"{len(found) - _SHOWN} more"] * (len(found) > _SHOWN)
     marks = list(dict.fromkeys(label for _, label, _ in found))[:_SHOWN]
     warn(
-        f"{', '.join(told)}: it counts as a cluster of its own.",
-        hint="where it says that there is no label, put None "
+        f"{', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]} {counts}.",
+        hint="if this means that there is no label, replace it by None "
         f"(in pandas: labels.replace({{{marks[0]!r}: None}})).",
-        command="where it says that there is no label, name all that do: "
+        command="if this means that there is no label, name every such mark: "
         f"{' '.join(f'--missing {shlex.quote(mark)}' for mark in (*marks, ''))}",
     )
 
@@ -640,11 +641,11 @@ def _warn_of_likes(names: Sequence[str], columns: Sequence[_Read]) -> None:
     if not found:
         return
     name, group = found[0]
-    more = f" and {len(found) - 1} more such groups" if len(found) > 1 else ""
+    more = f" ({len(found) - 1} more such groups)" if len(found) > 1 else ""
     warn(
-        f"{', '.join(map(repr, group[:_SHOWN]))} in column {name!r}{more} differ in spaces, case, leading "
-        "zeros or the form of letters only; they count as different labels.",
-        hint="write them one way if they are the same.",
+        f"{', '.join(map(repr, group[:_SHOWN]))} in column {name!r}{more} differ only in spaces, case, "
+        "leading zeros or the form of letters; they count as different labels.",
+        hint="if they mean the same, write them the same way.",
     )
 
 

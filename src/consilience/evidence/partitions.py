@@ -682,7 +682,7 @@ class Partitions:
             told = [f"{label!r} of {self.names[i]!r}" for i, label in strange]
             shown = ", ".join(told[:_SHOWN]) + f" and {len(told) - _SHOWN} others" * (len(told) > _SHOWN)
             warn(
-                f"{counted(n, 'label')} of the new instances did not occur in what was fitted and "
+                f"{counted(n, 'label')} of the new instances did not exist when the model was fitted and "
                 f"{'counts' if n == 1 else 'count'} as missing: {shown}.",
                 hint="fit again with them if they mean something new.",
             )
@@ -769,10 +769,10 @@ def nobody_saw(where: str, n: int) -> InputError:
     others = f" and {n - 1} other" + "s" * (n > 2) if n > 1 else ""
     return InputError(
         f"no base clustering saw {where}{others}.",
-        hint="remove these instances, or choose what to do with them by the 'unobserved' parameter of "
+        hint="remove these instances, or choose what to do with them with the 'unobserved' parameter of "
         "fuse or of the estimator ('noise' or 'largest'); if -1 stands for noise instead of "
         'missing, read the table with Partitions.of(labels, negative="noise").',
-        command="remove these instances, or choose what to do with them by --unobserved noise or "
+        command="remove these instances, or keep them with --unobserved noise or "
         "--unobserved largest; if -1 stands for noise instead of missing, say --noise.",
     )
 
@@ -817,7 +817,7 @@ def _refuse_to_read_again(table: Partitions, negative: Any, index: Any) -> None:
         )
     if index is not None:
         raise InputError(
-            "index was given for a table that was read already.",
+            "index was given for a table that has already been read.",
             hint="give it to Partitions.of when the labels are first read.",
         )
 

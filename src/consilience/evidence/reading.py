@@ -216,10 +216,11 @@ def _one_row(source: Source) -> Any:
     if special is not None:
         return special
     if len(source.columns) != 2:
-        return Hint("a row per instance; a row per opinion is read by {long=}.")
+        return Hint("give a row per instance; for a row per opinion, give {long=}.")
     long = ",".join([str(source.id_name), *source.columns])
     return Hint(
-        "a row per instance; if this is a row per opinion, say {long=} (instance, source, label).", long=long
+        "give a row per instance; if this is a row per opinion, say {long=} (instance, source, label).",
+        long=long,
     )
 
 
@@ -311,7 +312,7 @@ def _join(sources: Sequence[Source], ids: Sequence[list[Any]]) -> tuple[pa.Array
     for source in sources:
         if source.id_name is None:
             raise UsageError(
-                f"{len(sources)} files can be joined by id only, and {source.name!r} has no id column.",
+                f"to join {len(sources)} files, every one needs an id column, and {source.name!r} has none.",
                 hint="name it by id=, for all files or for each: id={'a.csv': 'customer'}.",
                 command="name their id column with --id, or that of each file with --id FILE=COLUMN.",
             )
@@ -338,8 +339,8 @@ def too_many(most: float) -> InputError:
     """The error about more distinct rows than are held."""
     return InputError(
         f"there are more than {most:.0f} distinct label rows.",
-        hint="they are merged by PCE on blocks: consilience.dask.fuse_parquet.",
-        command="they are merged by PCE on blocks, to a folder: -o merged/.",
+        hint="consilience.dask.fuse_parquet merges them by PCE on blocks.",
+        command="write to a folder, where PCE merges them on blocks: -o merged/.",
     )
 
 

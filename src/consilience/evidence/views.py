@@ -99,7 +99,7 @@ class Layout(NamedTuple):
                 raise InputError(
                     f"mask must have a column for each of the {len(names)} fitted views. Got the shape "
                     f"{mask.shape} instead.",
-                    hint="a view that is not given has any column",
+                    hint="the column of a view that is not given may hold anything",
                 )
         given = {
             name: table
@@ -683,7 +683,7 @@ def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Has
     empty = np.flatnonzero(~observed.any(axis=0))
     if empty.size:
         raise InputError(
-            f"view {tables[empty[0]].name!r} has no instance at all.",
+            f"view {tables[empty[0]].name!r} has no instances.",
             hint="leave this view out, or check its NaN and its column of mask=",
             command="leave this view out, or check its empty cells",
         )
@@ -693,7 +693,7 @@ def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Has
         raise InputError(
             f"{unseen.size} of {len(observed)} instances {'is' if unseen.size == 1 else 'are'} present in no "
             f"view: {'row' if ids is None else 'id'} {rows}.",
-            hint="drop what nothing is known about",
+            hint="drop these instances: nothing is known about them",
         )
 
 

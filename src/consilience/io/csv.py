@@ -341,7 +341,7 @@ def unreadable(path: str, error: Exception) -> Exception:
             hint=Hint("leave out {encoding=}, or name another one."),
         )
     return InputError(
-        f"{shown(path)} cannot be read: {said}.", hint="is it whole? Copy or compress it again."
+        f"{shown(path)} cannot be read: {said}.", hint="it may be incomplete; copy or compress it again."
     )
 
 

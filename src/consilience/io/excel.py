@@ -129,7 +129,7 @@ def _read_sheet(path: str) -> _Sheet:
     except (calamine.CalamineError, calamine.PasswordError) as error:
         raise InputError(
             f"{file} cannot be read: {str(error).rstrip('.')}.",
-            hint="is it whole, and an .xlsx file without a password? Save it again.",
+            hint="check that it is complete and an .xlsx file without a password, or save it again.",
         ) from error
     while rows and not any(value not in _EMPTY for value in rows[-1]):
         rows.pop()

@@ -237,7 +237,7 @@ def file_named(name: str, paths: Sequence[str], option: str) -> str:
     found = named(name, paths)
     if found is None:
         raise UsageError(
-            f"{option} names {name!r}, which is none of the files: {', '.join(paths)}.",
+            f"{option} names {name!r}, which is not one of the files: {', '.join(paths)}.",
             hint=f"as in {option} {paths[0]}=..., also for a column that has a = in its name.",
         )
     return found

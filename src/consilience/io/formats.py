@@ -60,7 +60,7 @@ def files_in(folder: str) -> tuple[str, list[str]]:
     if len(kinds) > 1:
         raise UsageError(
             f"the folder {folder!r} has CSV and Parquet files.",
-            hint=f"name those that are meant, as in '{Path(folder) / '*.csv'}'.",
+            hint=f"name the ones you mean, as in '{Path(folder) / '*.csv'}'.",
         )
     if not kinds:
         raise UsageError(
@@ -79,7 +79,7 @@ def files_of(pattern: str) -> list[str]:
     found = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
     found = [path for path in found if not Path(path).name.startswith((".", "_"))]
     if not found:
-        raise UsageError(f"no file fits {pattern!r}.", hint="check the path, and quote the pattern.")
+        raise UsageError(f"no file matches {pattern!r}.", hint="check the path, and quote the pattern.")
     return found
 
 
@@ -131,7 +131,7 @@ def unreadable(path: str, kind: str, error: Exception) -> Exception:
     said = " ".join(str(error).split())[:300].rstrip(".")
     return InputError(
         f"{path} cannot be read: {said}.",
-        hint="is it whole, and of the kind that its suffix says? Write it again.",
+        hint="check that it is complete and of the kind that its suffix says, or write it again.",
     )
 
 

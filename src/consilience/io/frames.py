@@ -296,9 +296,9 @@ def _warn_of_near_ids(parts: Sequence[list[Any]]) -> None:
     if found:
         n = sum(map(len, found))
         warn(
-            f"{n} ids differ in spaces, case, leading zeros or the form of letters only, such as "
+            f"{n} ids differ only in spaces, case, leading zeros or the form of letters, such as "
             f"{found[0][0]!r} and {found[0][1]!r}: they count as different instances.",
-            hint="if they are the same, read them by consilience.scan(labels, match_ids='trim,case').",
+            hint="if they are the same, read them with consilience.scan(labels, match_ids='trim,case').",
         )
 
 
@@ -306,7 +306,8 @@ def _read_array(labels: Any) -> Memory:
     if isinstance(labels, (str, bytes)) or not (isinstance(labels, Iterable) or hasattr(labels, "__array__")):
         raise InputTypeError(
             f"labels must be a table, got {labels!r}.",
-            hint="an array, nested list, frame or dict of columns; read a file first.",
+            hint="give an array, nested list, frame or dict of columns; files are read by "
+            "consilience.scan(path, id=...).",
         )
     if isinstance(labels, np.ma.MaskedArray):
         labels = _unmasked(labels)

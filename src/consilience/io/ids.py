@@ -75,7 +75,7 @@ def _from_floats(ids: pa.Array, of: str) -> pa.Array:
     if pc.any(pc.greater_equal(pc.abs(exact), float(_EXACT))).as_py():
         large = exact.filter(pc.greater_equal(pc.abs(exact), float(_EXACT)))[0].as_py()
         raise InputError(
-            f"{of} has the id {large:.0f} as a float, which cannot be told from the next integer.",
+            f"{of} has the id {large:.0f} as a float, which is too large to be exact.",
             hint="write ids as integers or text.",
         )
     whole = pc.equal(exact, pc.floor(exact))
@@ -96,7 +96,7 @@ def _from_bytes(ids: pa.Array, of: str) -> pa.Array:
     try:
         return ids.cast(pa.string())
     except pa.ArrowInvalid as error:
-        raise InputError(f"{of} has ids of bytes that are no text.", hint="write ids as text.") from error
+        raise InputError(f"{of} has ids that are bytes but not text.", hint="write ids as text.") from error
 
 
 def _short(texts: pa.Array, *, time: bool = False) -> pa.Array:
@@ -139,8 +139,8 @@ def check_matches(match_ids: Sequence[str] | str | None) -> tuple[str, ...]:
     for each in given:
         if each not in MATCHES:
             raise UsageError(
-                Phrase("{match_ids} knows no {each!r}.", each=each),
-                hint=f"one or several of {', '.join(MATCHES)}.",
+                Phrase("{match_ids} does not know {each!r}.", each=each),
+                hint=f"give one or more of {', '.join(MATCHES)}.",
             )
     return tuple(each for each in MATCHES if each in given)
 
@@ -346,7 +346,8 @@ def _warn_of_near(paths: Sequence[str], ids: pa.Array, places: Sequence[np.ndarr
                 warn(
                     f"{found.sentence('id')} ({path}).",
                     hint=Hint(
-                        "if they are the same, ignore it by {match_ids=}.", match_ids=",".join(found.ignored)
+                        "if they are the same instances, give {match_ids=}.",
+                        match_ids=",".join(found.ignored),
                     ),
                 )
         before |= here

@@ -60,8 +60,8 @@ class TypedTable:
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
                 raise UsageError(
-                    f"column {name!r} of {self.path} has values of type {kind}, not single ones.",
-                    hint=Hint("choose other columns with {columns=}, or take the values out of their lists."),
+                    f"column {name!r} of {self.path} holds values of type {kind}, not single values.",
+                    hint=Hint("choose other columns with {columns=}, or unpack the lists."),
                 )
 
 

@@ -218,7 +218,9 @@ def _by_file(option: str, given: Any, paths: Sequence[str]) -> dict[str, Any]:
         path = named(os.fspath(name), paths)
         if path is None:
             raise UsageError(
-                Phrase("{option} names {name!r}, which is none of the files.", option=option, name=str(name)),
+                Phrase(
+                    "{option} names {name!r}, which is not one of the files.", option=option, name=str(name)
+                ),
                 did_you_mean(str(name), [Path(path).name for path in paths]),
             )
         own[path] = value
@@ -272,7 +274,9 @@ def chosen(table: Table, id_name: str | None, columns: Sequence[str]) -> tuple[s
             raise UsageError(f"{table.path} has no column {name!r}.", did_you_mean(name, table.names))
     found = tuple(name for name in columns or table.names if name != id_name)
     if not found:
-        raise InputError(f"{table.path} has no column of labels.", hint="a column per base clustering.")
+        raise InputError(
+            f"{table.path} has no column of labels.", hint="it needs a column per base clustering."
+        )
     return found
 
 
@@ -310,7 +314,7 @@ class FileSource:
             n_rows += batch.num_rows
         if not n_rows:
             raise InputError(
-                f"{self.path} has no rows.", hint="a row per instance, below a line of column names."
+                f"{self.path} has no rows.", hint="it needs a row per instance, below a line of column names."
             )
 
     def ids(self) -> Iterator[pa.Array]:
@@ -379,7 +383,7 @@ class LongSource:
             n_rows += batch.num_rows
         if not n_rows:
             raise InputError(
-                f"{self.path} has no rows.", hint="a row per opinion, below a line of column names."
+                f"{self.path} has no rows.", hint="it needs a row per opinion, below a line of column names."
             )
         ids, who = _numbered(found[instance])
         bases, which = _numbered(found[base])

@@ -83,7 +83,7 @@ def refuse_same_names(path: str, names: Sequence[str]) -> None:
 def refuse_pipe(path: str) -> None:
     if is_special(path):
         raise UsageError(
-            f"{path!r} is a pipe, from which only CSV is read.", hint="write it to a file first."
+            f"{path!r} is a pipe, and only CSV can be read from a pipe.", hint="write it to a file first."
         )
 
 

@@ -126,9 +126,13 @@ def write_text(outputs: Outputs, path: str, text: str) -> None:
 def _kind_of_output(path: str) -> str:
     kind = kind_of(path)
     if split_sheet(path)[1] is not None:
-        raise UsageError(f"cannot write into a sheet, {path!r}.", hint="name a new .xlsx file.")
+        raise UsageError(
+            f"{path!r} is a sheet, and only whole files can be written.", hint="name an .xlsx file."
+        )
     if suffix_of(path) != Path(path).suffix.lower() and (Path(path).suffix.lower() != ".gz" or kind != "csv"):
-        raise UsageError(f"cannot write {path!r}.", hint="of compressed files, only .csv.gz is written.")
+        raise UsageError(
+            f"cannot write {path!r}.", hint="the only compressed files that can be written are .csv.gz."
+        )
     return kind
 
 

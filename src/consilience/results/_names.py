@@ -21,7 +21,7 @@ def base_named(partitions: Partitions, name: Any) -> int:
     """The position of a base clustering."""
     if str(name) not in partitions.names:
         raise InputError(
-            f"named_after={name!r} is no base clustering that has labels.",
+            f"named_after={name!r} is not a base clustering with labels.",
             did_you_mean(str(name), partitions.names),
         )
     return partitions.names.index(str(name))
@@ -57,8 +57,8 @@ def given_names(names: Mapping[int, str] | Sequence[str], before: tuple[str, ...
         new = [names.get(c, name) for c, name in enumerate(before)]
     elif isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
         raise InputTypeError(
-            f"names are {names!r}.",
-            hint="a list with one for each cluster, or a dict such as {0: 'loyal'}.",
+            f"names must be a list or a dict. Got {names!r}.",
+            hint="give one for each cluster, or a dict such as {0: 'loyal'}.",
         )
     else:
         new = list(names)

@@ -226,13 +226,13 @@ def aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
             raise InputError(
                 f"the earlier result has {len(earlier.labels)} instances and the table {partitions.n_rows}, "
                 "and neither has ids.",
-                hint="give both with ids, so that instances are known again.",
+                hint="give both with ids, so that instances can be matched.",
             )
         return earlier.labels
     if partitions.index is None or earlier.ids is None:
         which = "table" if partitions.index is None else "earlier result"
         raise InputError(
-            f"the {which} has no ids, the other has.", hint="give both with ids, or both without."
+            f"the {which} has no ids, but the other one has.", hint="give both with ids, or both without."
         )
     was, now = earlier.ids.tolist(), partitions.index.tolist()
     if {type(i) for i in was} != {type(i) for i in now}:  # numbers of one file are text of another

@@ -185,7 +185,7 @@ def fuse_partitions(
         model = named_method(method, k, unobserved, seed)
         if known.base_weights is not None and not isinstance(model, LabelMethod):
             raise InputError(
-                f"{type(model).__name__} takes no weights of base clusterings.",
+                f"{type(model).__name__} does not take weights of base clusterings.",
                 hint=f"these do: {', '.join(taking_weights())}, and 'auto'.",
             )
         if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
@@ -361,5 +361,5 @@ def _check_unobserved(unobserved: Any) -> None:
         raise InputError(
             "The 'unobserved' parameter of fuse must be a str among {'error', 'largest', 'noise'}. "
             f"Got {unobserved!r} instead.",
-            hint="'noise' labels instances that nobody saw -1.",
+            hint="'noise' gives instances that no base clustering saw the label -1.",
         )

@@ -118,9 +118,9 @@ def fuse_views(
     Notes
     -----
     Where labels are merged with ``clusterer="graph"``, they get a last vote: each instance goes to the
-    cluster with the largest share of its ten nearest neighbours, averaged over its views. Sparse tables are
-    then read as counts, dense ones are standardised, and of dense tables of ten and more columns half of the
-    base clusterings see the rows as they are, scaled to unit length.
+    cluster with the largest share of its ten nearest neighbours, averaged over its views. Views of counts are
+    weighted by rarity, those of measurements are standardised, and of measurements of ten and more columns
+    half of the base clusterings see the rows as they are, scaled to unit length.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> A
         return direct
     if not isinstance(direct, PSE):
         raise InputError(
-            f"{next(iter(given))} is a setting of PSE, and another method was asked for.",
+            f"{next(iter(given))} is a setting of PSE, and you asked for another method.",
             hint="leave out method and clusterer, or prepare the tables beforehand.",
         )
     return direct.set_params(**given)
