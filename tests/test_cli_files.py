@@ -614,7 +614,7 @@ def test_long_and_wide_files_are_read_in_one_call(here, told):
     assert swapped[0] == 0
     assert sorted(swapped[1].splitlines()[0].split(",")) == ["a", "b", "gold", "who"]
     for arguments, message in [
-        (["--id", "kunde", "--long", "other.csv=a,b,c"], "--long names 'other.csv', which is none of the"),
+        (["--id", "kunde", "--long", "other.csv=a,b,c"], "--long names 'other.csv', which is not one of the"),
         (["--id", "kunde", "--long", "long.csv=who,by"], "--long needs three columns. Got 'who,by'. Hint"),
         (["--id", "kunde", "--id", "long.csv=who", *long], "there is no --id and no --columns. Hint"),
         (["--id", "kunde", "--long", "who,by,said"], "there is no --id and no --columns. Hint"),
