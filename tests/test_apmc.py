@@ -190,10 +190,9 @@ def test_views_of_very_different_scale_count_alike(normalize):
 def test_features_of_very_different_scale_count_alike():
     _, views, observed = groups(150, 2)
     wild = [view * 10.0 ** np.arange(view.shape[1]) for view in views]
-    assert_array_equal(
-        APMC(3, random_state=0).fit(wild, mask=observed).labels_,
-        APMC(3, random_state=0).fit(views, mask=observed).labels_,
-    )
+    fits = [APMC(3, random_state=0).fit(x, mask=observed).labels_ for x in (wild, views)]
+    # Clusters of one size are numbered in an order of instances that follows from their values.
+    assert adjusted_rand_score(*fits) == 1.0
 
 
 def test_constant_feature_is_harmless():

@@ -72,6 +72,20 @@ def test_confidence_and_next_cluster_come_from_the_views(fusion):
     assert "ranks" in fusion.headline.reading
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_instances_are_told_the_same(method):
+    """Which of two copies is among the nearest of a third row is a toss-up, and must not show."""
+    rng = np.random.default_rng(1)
+    views = {name: rng.integers(0, 4, (30, 3)).astype(float) for name in ("size", "hue")}
+    twice = {name: np.vstack([x, x]) for name, x in views.items()}
+    found = fuse_views(twice, 3, method=method, random_state=0)
+    same = found.labels[:30] == found.labels[30:]
+    assert same.sum() > 20
+    np.testing.assert_allclose(found.confidence[:30][same], found.confidence[30:][same], atol=1e-12)
+    said = found.opinions.codes
+    np.testing.assert_array_equal(said[:30], said[30:])
+
+
 def test_the_page_and_the_file_and_placing_work(fusion, tmp_path):
     _, views = _views()
     assert "2 views" in render(summarize(fusion))

@@ -17,7 +17,7 @@ from consilience.core.graphs import Neighbours
 from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
 from consilience.multiview.reading import Reading, ViewReading, read, stored
-from consilience.multiview.rows import canonical_order
+from consilience.multiview.rows import canonical_order, equal_rows, mean_of_equals
 from consilience.multiview.scaling import recognise
 
 _N_NEIGHBOURS = 10
@@ -30,6 +30,7 @@ class InView(NamedTuple):
 
     rows: np.ndarray
     graph: sp.csr_array
+    group: np.ndarray  # a number for every row, the same for equal ones
 
 
 class ViewDiagnostics(Protocol):
@@ -91,7 +92,14 @@ class ViewDiagnostics(Protocol):
 
 
 def shares_in_view(view: InView, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """For every row of a view the share of its neighbours in each cluster, (n_rows, n_clusters)."""
+    """For every row of a view the share of its neighbours in each cluster, (n_rows, n_clusters).
+
+    The same for equal rows, the mean over them: which of them is a neighbour of another row is a toss-up.
+    """
+    return mean_of_equals(_shares_of_rows(view, labels, n_clusters), view.group)
+
+
+def _shares_of_rows(view: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     inside = np.eye(n_clusters + 1)[labels[view.rows]][:, :n_clusters]  # -1 is the last, which is left out
     total = np.asarray(view.graph.sum(axis=1)).ravel()
     return np.asarray(view.graph @ inside) / np.where(total > 0, total, 1.0)[:, None]
@@ -109,7 +117,7 @@ def support_of_clusters(view: Any, labels: np.ndarray, n_clusters: int) -> np.nd
     z = labels[view.rows]
     placed = z >= 0
     own = np.zeros(len(z))
-    own[placed] = shares_in_view(view, labels, n_clusters)[placed, z[placed]]
+    own[placed] = _shares_of_rows(view, labels, n_clusters)[placed, z[placed]]
     sizes = np.bincount(z[placed], minlength=n_clusters)
     inside = np.bincount(z[placed], own[placed], n_clusters) / np.maximum(sizes, 1)
     share = sizes / max(int(placed.sum()), 1)
@@ -171,6 +179,11 @@ class ViewNeighbours:
             self._found[v] = _View(rows, reading, by_look)
         return self._found[v]
 
+    def group(self, v: int) -> np.ndarray:
+        """A number for every one of these instances, the same for those that are equal in the view."""
+        rows, x = self.rows(v), self._table_.arrays[v]
+        return equal_rows(stored(x, recognise(x, len(rows)))[rows])
+
     @property
     def by_view(self) -> list[_View]:
         """The neighbours in every view."""
@@ -179,9 +192,10 @@ class ViewNeighbours:
     def vote(self, labels: np.ndarray) -> np.ndarray:
         """Every instance in the cluster that its neighbours are in. No cluster becomes empty."""
         votes = np.zeros((len(labels), int(labels.max()) + 1))
-        for view in self.by_view:
+        for v, view in enumerate(self.by_view):
             graphs = [look.graph for look in view.by_look]
-            votes[view.rows] += _shares(graphs, labels[view.rows], votes.shape[1])
+            shares = _shares(graphs, labels[view.rows], votes.shape[1])
+            votes[view.rows] += mean_of_equals(shares, self.group(v))
         found = np.where(votes.any(axis=1), votes.argmax(axis=1), labels)
         while len(lost := np.setdiff1d(labels, found)):
             found = np.where(np.isin(labels, lost), labels, found)
@@ -332,7 +346,8 @@ class NeighbourDiagnostics:
         for look in view.by_look:
             total = np.asarray(look.graph.sum(axis=1)).ravel()
             graphs.append(sp.diags_array(1.0 / np.where(total > 0, total, 1.0)) @ look.graph)
-        return InView(view.rows, (sum(graphs[1:], graphs[0]) / len(graphs)).tocsr())
+        graph = (sum(graphs[1:], graphs[0]) / len(graphs)).tocsr()
+        return InView(view.rows, graph, self.neighbours.group(v))
 
     def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the method itself puts new instances, if it can, else where their neighbours are."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,7 +30,14 @@ from consilience.multiview.neighbours import (
     support_of_clusters,
 )
 from consilience.multiview.reading import Reading, ViewReading, read, says_something, stored
-from consilience.multiview.rows import canonical_order, cluster_rows, quick_clusters, unit_rows
+from consilience.multiview.rows import (
+    canonical_order,
+    cluster_rows,
+    equal_rows,
+    mean_of_equals,
+    quick_clusters,
+    unit_rows,
+)
 from consilience.multiview.scaling import Kind, recognise
 from consilience.registry import About
 
@@ -149,24 +155,7 @@ def soft_embedding(graph: sp.csr_array, c: int) -> np.ndarray:
 
 def at_one_place(f: np.ndarray, group: np.ndarray) -> np.ndarray:
     """The same with rows of a group at their mean: which neighbours equal rows got was a toss-up."""
-    sizes = np.bincount(group)
-    if len(sizes) == len(f):
-        return f
-    return unit_rows(np.asarray(sp.csr_array((1.0 / sizes[group], (group, np.arange(len(f))))) @ f)[group])
-
-
-def equal_rows(x: Matrix) -> np.ndarray:
-    """A number for every row, the same for equal rows."""
-    if not sp.issparse(x):
-        whole = np.ascontiguousarray(x + 0.0)  # no negative zeros
-        return np.unique(whole.view(f"V{whole.itemsize * whole.shape[1]}").ravel(), return_inverse=True)[1]
-    known: dict[bytes, int] = {}
-    return np.array(
-        [
-            known.setdefault(x.indices[a:b].tobytes() + x.data[a:b].tobytes(), len(known))
-            for a, b in pairwise(x.indptr)
-        ]
-    )
+    return unit_rows(mean_of_equals(f, group)) if group.max() + 1 < len(f) else f
 
 
 # --- 4., 5. fill in absent rows, and stack the views --------------------------------------------------------
@@ -774,7 +763,7 @@ class PSE(ViewMethod):
     def in_view(self, v: int) -> InView | None:
         """The instances that a view was used for and the weights of their neighbours; None if it was not."""
         view = self._result.views[v]
-        return None if view is None else InView(view.rows, view.graph)
+        return None if view is None else InView(view.rows, view.graph, equal_rows(view.looks[0].rows))
 
     def embedded_view(self, v: int) -> tuple[np.ndarray, np.ndarray]:
         """The instances that a view was used for and their places in it; one place where it says nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,30 @@ def quick_clusters(
     sample = h if len(h) <= _SAMPLE else h[np.sort(rng.choice(len(h), _SAMPLE, replace=False))]
     found = cluster_rows(sample, min(n_clusters, len(sample)), n_init=n_init, rng=rng)
     return found.labels if sample is h else pairwise_distances_argmin(h, found.centers)
+
+
+def equal_rows(x: Any) -> np.ndarray:
+    """A number for every row, the same for equal rows."""
+    if not sp.issparse(x):
+        whole = np.ascontiguousarray(x + 0.0)  # no negative zeros
+        return np.unique(whole.view(f"V{whole.itemsize * whole.shape[1]}").ravel(), return_inverse=True)[1]
+    known: dict[bytes, int] = {}
+    return np.array(
+        [
+            known.setdefault(x.indices[a:b].tobytes() + x.data[a:b].tobytes(), len(known))
+            for a, b in pairwise(x.indptr)
+        ],
+        dtype=np.intp,
+    )
+
+
+def mean_of_equals(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """For every row the mean over its group; see `equal_rows`."""
+    sizes = np.bincount(group)
+    if len(sizes) == len(values):
+        return values
+    mean = sp.csr_array((1.0 / sizes[group], (group, np.arange(len(values))))) @ values
+    return np.asarray(mean)[group]
 
 
 def canonical_order(arrays: Sequence[Any], observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
