@@ -40,6 +40,16 @@ def test_rows_are_found_again():
     assert (found < 0).any()
 
 
+@pytest.mark.parametrize("k", [3, 2_000])
+def test_rows_are_found_also_where_their_numbers_overflow(k):
+    rng = np.random.default_rng(0)
+    codes = np.unique(rng.integers(-1, k, (500, 9)), axis=0)
+    index = index_rows(codes, np.ones(len(codes)))
+    order = rng.permutation(len(codes))
+    assert_array_equal(find_rows(index, codes[order]), order)
+    assert find_rows(index, np.full((1, 9), k - 1)).tolist() == [-1]
+
+
 def test_rows_that_share_a_key_are_not_taken_for_equal(monkeypatch):
     monkeypatch.setattr(grouping, "_hashed", lambda codes: np.zeros(len(codes), dtype=np.uint64))
     index = index_rows(np.array([[0, 1]]), np.ones(1))
