@@ -358,6 +358,7 @@ class LabelMethod(Clusterer):
 
     @property
     def _placement(self) -> Placement:
+        check_is_fitted(self)
         unseen = 0 if self.unobserved == "largest" else -1
         return Placement(self._answer.evidence, self._answer.fitted, unseen)
 
