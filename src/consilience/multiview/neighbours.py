@@ -17,7 +17,7 @@ from consilience.core.graphs import Neighbours
 from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
 from consilience.multiview.reading import Reading, ViewReading, read, stored
-from consilience.multiview.rows import canonical_order, equal_rows, mean_of_equals
+from consilience.multiview.rows import canonical_order, equal_instances, equal_rows, mean_of_equals
 from consilience.multiview.scaling import recognise
 
 _N_NEIGHBOURS = 10
@@ -30,7 +30,7 @@ class InView(NamedTuple):
 
     rows: np.ndarray
     graph: sp.csr_array
-    group: np.ndarray  # a number for every row, the same for equal ones
+    group: np.ndarray  # a number for every row, the same for instances that are equal in all views
 
 
 class ViewDiagnostics(Protocol):
@@ -94,7 +94,8 @@ class ViewDiagnostics(Protocol):
 def shares_in_view(view: InView, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """For every row of a view the share of its neighbours in each cluster, (n_rows, n_clusters).
 
-    The same for equal rows, the mean over them: which of them is a neighbour of another row is a toss-up.
+    Of instances that are equal in all views, the mean: which of them another row has as a neighbour is a
+    toss-up.
     """
     return mean_of_equals(_shares_of_rows(view, labels, n_clusters), view.group)
 
@@ -179,10 +180,14 @@ class ViewNeighbours:
             self._found[v] = _View(rows, reading, by_look)
         return self._found[v]
 
-    def group(self, v: int) -> np.ndarray:
-        """A number for every one of these instances, the same for those that are equal in the view."""
-        rows, x = self.rows(v), self._table_.arrays[v]
-        return equal_rows(stored(x, recognise(x, len(rows)))[rows])
+    @cached_property
+    def group(self) -> np.ndarray:
+        """A number for every instance, the same for those that are equal in all views."""
+        by_view = []
+        for v, x in enumerate(self._table_.arrays):
+            rows = self.rows(v)
+            by_view.append((rows, equal_rows(stored(x, recognise(x, len(rows)))[rows])))
+        return equal_instances(by_view, self._table_.n_instances)
 
     @property
     def by_view(self) -> list[_View]:
@@ -192,10 +197,10 @@ class ViewNeighbours:
     def vote(self, labels: np.ndarray) -> np.ndarray:
         """Every instance in the cluster that its neighbours are in. No cluster becomes empty."""
         votes = np.zeros((len(labels), int(labels.max()) + 1))
-        for v, view in enumerate(self.by_view):
+        for view in self.by_view:
             graphs = [look.graph for look in view.by_look]
             shares = _shares(graphs, labels[view.rows], votes.shape[1])
-            votes[view.rows] += mean_of_equals(shares, self.group(v))
+            votes[view.rows] += mean_of_equals(shares, self.group[view.rows])
         found = np.where(votes.any(axis=1), votes.argmax(axis=1), labels)
         while len(lost := np.setdiff1d(labels, found)):
             found = np.where(np.isin(labels, lost), labels, found)
@@ -347,7 +352,7 @@ class NeighbourDiagnostics:
             total = np.asarray(look.graph.sum(axis=1)).ravel()
             graphs.append(sp.diags_array(1.0 / np.where(total > 0, total, 1.0)) @ look.graph)
         graph = (sum(graphs[1:], graphs[0]) / len(graphs)).tocsr()
-        return InView(view.rows, graph, self.neighbours.group(v))
+        return InView(view.rows, graph, self.neighbours.group[view.rows])
 
     def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the method itself puts new instances, if it can, else where their neighbours are."""

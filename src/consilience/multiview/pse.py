@@ -33,6 +33,7 @@ from consilience.multiview.reading import Reading, ViewReading, read, says_somet
 from consilience.multiview.rows import (
     canonical_order,
     cluster_rows,
+    equal_instances,
     equal_rows,
     mean_of_equals,
     quick_clusters,
@@ -686,7 +687,7 @@ class PSE(ViewMethod):
 
     def _learn(self, result: PSEResult, views: Views, order: np.ndarray) -> None:
         self._result = result
-        for name in ("confidence_", "borders_"):
+        for name in ("confidence_", "borders_", "_group"):
             self.__dict__.pop(name, None)  # of an earlier fit
         self._centers = result.cluster_centers[order[order < len(result.cluster_centers)]]
         self.embedding_ = result.embedding
@@ -763,7 +764,15 @@ class PSE(ViewMethod):
     def in_view(self, v: int) -> InView | None:
         """The instances that a view was used for and the weights of their neighbours; None if it was not."""
         view = self._result.views[v]
-        return None if view is None else InView(view.rows, view.graph, equal_rows(view.looks[0].rows))
+        return None if view is None else InView(view.rows, view.graph, self._group[view.rows])
+
+    @cached_property
+    def _group(self) -> np.ndarray:
+        """A number for every instance, the same for those that are equal in all views that were used."""
+        views = (view for view in self._result.views if view is not None)
+        return equal_instances(
+            ((view.rows, equal_rows(view.looks[0].rows)) for view in views), len(self.labels_)
+        )
 
     def embedded_view(self, v: int) -> tuple[np.ndarray, np.ndarray]:
         """The instances that a view was used for and their places in it; one place where it says nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -64,10 +64,23 @@ def equal_rows(x: Any) -> np.ndarray:
     )
 
 
+def equal_instances(views: Iterable[tuple[np.ndarray, np.ndarray]], n: int) -> np.ndarray:
+    """A number for every instance, the same for those that are equal in all views, and absent from the same.
+
+    Of every view, the instances that it has and `equal_rows` of them.
+    """
+    columns = []
+    for rows, group in views:
+        column = np.full(n, -1)
+        column[rows] = group
+        columns.append(column)
+    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
+
+
 def mean_of_equals(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     """For every row the mean over its group; see `equal_rows`."""
     sizes = np.bincount(group)
-    if len(sizes) == len(values):
+    if sizes.max(initial=0) <= 1:
         return values
     mean = sp.csr_array((1.0 / sizes[group], (group, np.arange(len(values))))) @ values
     return np.asarray(mean)[group]
