@@ -650,3 +650,30 @@ def test_csv_that_excel_opens_right_where_decimals_have_commas(here, told):
     code, _, err = told("predict", "m", "t.csv", "--id", "who", "--excel-csv", "-o", "placed.xlsx")
     assert code == 2
     assert "'placed.xlsx' is none" in err
+
+
+def test_views_have_headers_and_ids_as_people_write_them(here, told):
+    rng = np.random.default_rng(0)
+    kind = np.arange(40) % 2
+    frames = [
+        pd.DataFrame(rng.normal(6 * kind[:, None], size=(40, 3)), columns=list(name))
+        for name in ("abc", "xyz")
+    ]
+    for name, frame in zip(("one", "two"), frames, strict=True):
+        frame.insert(0, "who", [f"p{row}" for row in range(40)])
+        frame.to_csv(f"{name}.csv", index=False)
+    pd.DataFrame({"who": frames[0]["who"], "cluster": kind + 3}).to_csv("earlier.csv", index=False)
+    cluster = ["cluster", "one.csv", "two.csv", "--id", "who", "-k", "2", "--like", "earlier.csv"]
+    clean = told(*cluster)
+    assert clean[0] == 0
+    assert {line.split(",")[1] for line in clean[1].splitlines()[1:]} == {"3", "4"}
+    frames[1]["who"] = frames[1]["who"].str.upper() + " "
+    Path("two.csv").write_text("Export of March,,,\n" + frames[1].to_csv(index=False))
+    Path("earlier.csv").write_text(Path("earlier.csv").read_text().replace("p", "P"))
+    code, _, err = told(*cluster)
+    assert code == 1
+    assert "two.csv" in err
+    code, out, _ = told(*cluster, "--header", "two.csv=2", "--match-ids", "trim,case")
+    assert (code, out) == clean[:2]
+    code, _, err = told("cluster", "one.csv", "./one.csv", "--id", "who", "-k", "2")
+    assert (code, err) == (2, "Error: './one.csv' is named twice. Hint: name every table once.\n")

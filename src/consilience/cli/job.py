@@ -160,7 +160,7 @@ class Job:
     @property
     def as_it_is(self) -> bool:
         """Whether the workers of a cluster can read the files themselves."""
-        plain = not self.source.marks and not (isinstance(self.reading, Scanning) and self.reading.match_ids)
+        plain = not self.source.marks and not self.source.match_ids
         return plain and len(self.paths) == 1 and not is_pattern(self.paths[0]) and is_parquet(self.paths[0])
 
     def require_memory(self, *, views: bool = False) -> None:

@@ -186,6 +186,25 @@ class Reading:
         ),
     ] = None
 
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Line (row of a sheet) that holds the column names, counted from 1; FILE=ROW for one file, "
+            "repeatable.",
+            metavar="ROW",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    match_ids: Annotated[
+        str | None,
+        typer.Option(
+            help="What to ignore when ids are compared: trim (blanks around them), case, zeros (leading, and "
+            ".0), unicode (the form of letters); several between commas.",
+            metavar="trim,case,...",
+            rich_help_panel=READING,
+        ),
+    ] = None
+
     def source(self, paths: Sequence[str], beside: Sequence[str | None] = (), *, quiet: bool) -> Source:
         """How to read the files of a command; `beside` are others than its tables."""
         delimiter = None if self.delimiter is None else self.delimiter.replace("\\t", "\t")
@@ -196,6 +215,7 @@ class Reading:
         files = [*paths, *(path for path in beside if path is not None)]
         every_id, own_ids = by_file("--id", self.id_column, files)
         every_column, own_columns = by_file("--columns", self.columns, files)
+        every_header, own_headers = by_file("--header", self.header, files)
         return io.files.Source(
             id_column=every_id,
             columns=() if every_column is None else split(every_column),
@@ -204,6 +224,9 @@ class Reading:
             encoding=None if self.encoding is None else io.text.check_encoding(self.encoding),
             own_ids=own_ids,
             own_columns={path: split(names) for path, names in own_columns.items()},
+            header=None if every_header is None else _line(every_header),
+            own_headers={path: _line(number) for path, number in own_headers.items()},
+            match_ids=io.ids.check_matches(None if self.match_ids is None else split(self.match_ids)),
             long=self._long(paths),
             say=lambda line: talk(line, quiet),
         )
@@ -213,8 +236,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class ReadingLabels(Reading):
-    """How tables of labels are read."""
+class Scanning(Reading):
+    """How tables of labels are found and read."""
 
     long: Annotated[
         list[str] | None,
@@ -244,39 +267,8 @@ class ReadingLabels(Reading):
             )
         return {path: (a, b, c) for path, (a, b, c) in ((path, split(text)) for path, text in texts.items())}
 
-
-@dataclass(frozen=True)
-class Scanning(ReadingLabels):
-    """How tables of labels are found and read."""
-
-    header: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Line (row of a sheet) that holds the column names, counted from 1; FILE=ROW for one file, "
-            "repeatable.",
-            metavar="ROW",
-            rich_help_panel=READING,
-        ),
-    ] = None
-    match_ids: Annotated[
-        str | None,
-        typer.Option(
-            help="What to ignore when ids are compared: trim (blanks around them), case, zeros (leading, and "
-            ".0), unicode (the form of letters); several between commas.",
-            metavar="trim,case,...",
-            rich_help_panel=READING,
-        ),
-    ] = None
-
     def scan(self, paths: Sequence[str], source: Source) -> Scan:
         """The tables of labels."""
-        every, own = by_file("--header", self.header, paths)
-        for number in [*own.values(), *([] if every is None else [every])]:
-            if not number.isdecimal() or int(number) < 1:
-                raise UsageError(
-                    f"--header must be the number of a line, from 1. Got {number!r}.",
-                    hint="as in --header 3.",
-                )
         return io.scan(
             list(paths),
             id=_for_each(paths, source.id_column, source.own_ids),
@@ -285,12 +277,18 @@ class Scanning(ReadingLabels):
             missing=source.missing,
             delimiter=source.delimiter,
             encoding=source.encoding,
-            header=_for_each(
-                paths, None if every is None else int(every), {k: int(v) for k, v in own.items()}
-            ),
-            match_ids=None if self.match_ids is None else split(self.match_ids),
+            header=_for_each(paths, source.header, source.own_headers),
+            match_ids=source.match_ids,
             say=source.say,
         )
+
+
+def _line(number: str) -> int:
+    if not number.isdecimal() or int(number) < 1:
+        raise UsageError(
+            f"--header must be the number of a line, from 1. Got {number!r}.", hint="as in --header 3."
+        )
+    return int(number)
 
 
 def _for_each(paths: Sequence[str], every: Any, own: Mapping[str, Any]) -> Any:

@@ -57,7 +57,7 @@ def read_earlier(path: str, source: Source, column: str | None) -> Any:
             raise UsageError(f"{path} is a saved result, no table.", hint="leave out --like-column.")
         return read_result(path)
     own = source.beside(path)
-    names = source.table(path, decimals=False).names
+    names = own.table(path, decimals=False).names
     of_ids = own.id_column or names[0]
     others = [name for name in own.columns or names if name != of_ids]
     if column is None:

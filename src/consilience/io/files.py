@@ -16,7 +16,7 @@ from consilience._support.values import did_you_mean
 from consilience._support.warnings import warn
 from consilience.io import write
 from consilience.io.formats import kind_of, named, open_table, read, stems
-from consilience.io.ids import canonical
+from consilience.io.ids import canonical, folded
 from consilience.io.labels import is_mark
 from consilience.io.marks import MISSING_TEXTS, marks_of
 from consilience.io.tables import COMPRESSED, STDIO, How, Kind, Table
@@ -61,6 +61,9 @@ class Source:
     encoding: str | None = None
     own_ids: Mapping[str, str] = field(default_factory=dict)  # of single files, by path
     own_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    header: int | None = None  # line with the names of columns, from 1; by default it is found
+    own_headers: Mapping[str, int] = field(default_factory=dict)
+    match_ids: tuple[str, ...] = ()  # what to ignore in ids
     # Of files with a row per opinion, by path: the columns of instance, source and label.
     long: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _: None  # what the user should know
@@ -81,8 +84,8 @@ class Source:
         )
 
     def beside(self, path: str) -> Source:
-        """How to read a file that is no table of labels: `columns` that were meant for these do not count."""
-        return replace(self.of(path), columns=self.own_columns.get(path, ()))
+        """How to read a file beside the tables: `columns` and `header` of these do not count."""
+        return replace(self.of(path), columns=self.own_columns.get(path, ()), header=None)
 
     def for_columns(self, columns: Sequence[str]) -> Source:
         """How to read just these columns of every file."""
@@ -104,7 +107,8 @@ class Source:
     def table(self, path: str, *, decimals: bool) -> Table:
         """The table in a file, which is looked at once."""
         blank_rows = self.of(path).id_column is None if self.blank_rows is None else self.blank_rows
-        how = How(self.missing, self.delimiter, self.encoding, None, blank_rows, decimals)
+        header = self.own_headers.get(path, self.header)
+        how = How(self.missing, self.delimiter, self.encoding, header, blank_rows, decimals)
         if (path, how) not in self.tables:
             known = any(path == other for other, _ in self.tables)  # then all was said
             say = (lambda _: None) if known else self.say
@@ -202,7 +206,8 @@ def pieces(
         kinds = {name: kind for name, kind in kinds.items() if name == own.id_column}
     for batch in read(table, wanted, kinds):
         if own.id_column is not None:
-            batch = batch.set_column(0, own.id_column, canonical(batch.column(0), path))
+            ids = folded(canonical(batch.column(0), path), own.match_ids)
+            batch = batch.set_column(0, own.id_column, ids)
         yield batch
 
 
