@@ -164,7 +164,7 @@ class TestFuse:
     def test_noise_is_seen_but_in_no_cluster(self, here, capfd):
         (here / "hdbscan.csv").write_text("a,b\n0,0\n0,0\n1,1\n1,1\n-1,1\n-1,-1\n")
         assert run(["fuse", "hdbscan.csv", "-k", "2", "-q"]) == 1
-        assert "no base clustering saw row 5" in said(capfd).err
+        assert "no base clustering saw line 7 of hdbscan.csv" in said(capfd).err
         assert run(["fuse", "hdbscan.csv", "-k", "3", "-q", "--noise"]) == 0
         found = [row["label"] for row in rows_of(said(capfd).out)]
         assert found[5] not in found[:4]
@@ -512,14 +512,9 @@ class TestBlocks:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["parts", "people.csv", "--engine", "blocks"], "several files are joined in memory"),
-            (["-", "--engine", "dask", "-o", "m"], "a pipe can be read only once"),
-            (["parts", "--engine", "blocks", "-o", "m", "--imputed", "i.csv"], "--imputed needs the whole"),
-            (
-                ["parts", "--engine", "dask", "-o", "m", "--report", "p.html"],
-                "--report needs the whole table",
-            ),
             (["parts", "--scheduler", "tcp://nowhere:1"], "need --engine dask"),
+            (["parts", "--engine", "blocks", "--checkpoint", "c"], "--checkpoint a folder to write to"),
+            (["parts", "--engine", "dask", "--checkpoint", "c", "-o", "m.csv"], "a folder to write to"),
         ],
     )
     def test_what_blocks_cannot_do_is_said(self, here, folder, capfd, arguments, message):
@@ -527,6 +522,20 @@ class TestBlocks:
         err = said(capfd).err
         assert message in err
         assert err.count("\n") == 1
+
+    @pytest.mark.parametrize("engine", ["blocks", "dask"])
+    def test_a_page_and_the_completed_table_are_written_beside_a_folder(self, here, folder, capfd, engine):
+        call = ["fuse", "parts", "--id", "id", "-k", "3", "--seed", "3"]
+        further = ["--imputed", "i.csv", "--report", "p.html"]
+        assert run([*call, "--engine", engine, "-o", "m", *further]) == 0, said(capfd).err
+        expected = fuse(folder, 3, index="id", random_state=3)
+        found = pq.read_table("m")
+        assert found["id"].to_pylist() == folder["id"].to_pylist()
+        assert found["label"].to_pylist() == expected.labels.tolist()
+        completed = (here / "i.csv").read_text()
+        assert "<html" in (here / "p.html").read_text()
+        assert run([*call, "--imputed", "i.csv"]) == 0
+        assert (here / "i.csv").read_text() == completed
 
 
 class TestOtherCommands:

@@ -12,7 +12,6 @@ from consilience import cli
 from consilience._support.errors import UsageError
 from consilience.cli import options
 from consilience.cli.help import WRITING
-from consilience.evidence.reading import read_labels
 
 
 class Mechanism(StrEnum):
@@ -58,6 +57,8 @@ def simulate(
 
     Example: `consilience simulate complete.csv --id customer --share 0.3 --mechanism mnar -o partial.csv`
     """
+    from consilience.evidence.reading import read_labels
+
     if share >= 1:
         raise UsageError(f"--share must leave something: below 1. Got {share:g}.", hint="as in --share 0.3.")
     job = cli.job.Job(labels, reading, quiet=quiet)
