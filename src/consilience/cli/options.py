@@ -227,11 +227,11 @@ class Reading:
             header=None if every_header is None else _line(every_header),
             own_headers={path: _line(number) for path, number in own_headers.items()},
             match_ids=io.ids.check_matches(None if self.match_ids is None else split(self.match_ids)),
-            long=self._long(paths),
+            long=self._long(paths, {*own_ids, *own_columns}),
             say=lambda line: talk(line, quiet),
         )
 
-    def _long(self, paths: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    def _long(self, paths: Sequence[str], named: set[str]) -> dict[str, tuple[str, str, str]]:
         return {}
 
 
@@ -249,7 +249,7 @@ class Scanning(Reading):
         ),
     ] = None
 
-    def _long(self, paths: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    def _long(self, paths: Sequence[str], named: set[str]) -> dict[str, tuple[str, str, str]]:
         every, own = by_file("--long", self.long, paths)
         texts = own if every is None else dict.fromkeys(paths, every) | own
         for text in texts.values():
@@ -258,7 +258,6 @@ class Scanning(Reading):
                 raise UsageError(
                     f"--long needs three columns. Got {text!r}.", hint="as in --long instance,source,label."
                 )
-        named = {*by_file("--id", self.id_column, paths)[1], *by_file("--columns", self.columns, paths)[1]}
         none_wide = set(texts) == set(paths) and (self.id_column or self.columns)
         if texts and (none_wide or named & set(texts)):
             raise UsageError(
