@@ -22,6 +22,7 @@ from consilience.dask.blocks import Blocks, read_piece
 from consilience.dask.engine import Engine, add
 from consilience.evidence.builder import Builder, Frozen
 from consilience.evidence.partitions import Partitions, nobody_saw
+from consilience.io.labels import is_negative, plain_values
 from consilience.io.pieces import Piece
 
 
@@ -31,6 +32,7 @@ class Summary(NamedTuple):
     table: Builder
     sizes: tuple[int, ...]  # rows of every block
     digests: tuple[str, ...]  # of the rows of every block
+    unseen: tuple[tuple[int, int], ...]  # of every block: rows without any label, and the first of them
 
 
 class Table(NamedTuple):
@@ -50,7 +52,16 @@ def summarize(piece: Any, number: int, max_distinct: int) -> Summary:
     read = read_piece(number, piece)
     builder = Builder(keep="counts", most=max_distinct)
     builder.add(read)
-    return Summary(builder.settled(), (read.n_rows,), (_digest(read),))
+    return Summary(builder.settled(), (read.n_rows,), (_digest(read),), (_unseen(read),))
+
+
+def _unseen(piece: Piece) -> tuple[int, int]:
+    """How many rows have no label, and the first: they must be known also where no rows are kept."""
+    bare = np.ones(piece.n_rows, dtype=bool)
+    for codes, values, _ in piece.columns.values():
+        said = [key is not None and not is_negative(key) for key in plain_values(values)]
+        bare &= ~np.array([*said, False])[codes]
+    return int(bare.sum()), int(bare.argmax())
 
 
 def _digest(piece: Piece) -> str:
@@ -67,8 +78,8 @@ def merge(parts: Sequence[Summary]) -> Summary:
     whole = Builder(keep="counts", most=parts[0].table.most)
     for part in parts:
         whole.merge(part.table)
-    sizes, digests = (sum(field, ()) for field in zip(*(part[1:] for part in parts), strict=True))
-    return Summary(whole.settled(), sizes, digests)
+    joined = (sum(field, ()) for field in zip(*(part[1:] for part in parts), strict=True))
+    return Summary(whole.settled(), *joined)
 
 
 def read_table(blocks: Blocks, engine: Engine, max_distinct: int, unobserved: str) -> Table:
@@ -88,9 +99,10 @@ def finish(summary: Summary, unobserved: str) -> Table:
         return f"row {row - int(ends[block]) + sizes[block]} of block {block}"
 
     built = builder.finish(where=where)
-    first, n_unseen = builder.first_unseen(built)
+    n_unseen = sum(n for n, _ in summary.unseen)
     if n_unseen and unobserved == "error":
-        raise nobody_saw(where(first), n_unseen)
+        block = next(b for b, (n, _) in enumerate(summary.unseen) if n)
+        raise nobody_saw(f"row {summary.unseen[block][1]} of block {block}", n_unseen)
     seen = (built.codes >= 0).any(axis=1)
     known = built._replace(
         codes=built.codes[seen], counts=None if built.counts is None else built.counts[seen]
