@@ -406,7 +406,9 @@ class TestIdentifiability:
         found = missing_not_at_random(read(base), gaps)
         assert found.pattern_agreement == 1.0
         assert found.follows_mask
-        assert any("which labels are missing" in sentence for sentence in diagnose(read(base), gaps).warnings)
+        assert any(
+            "more with what is missing" in sentence for sentence in diagnose(read(base), gaps).warnings
+        )
 
 
 class TestInformation:
