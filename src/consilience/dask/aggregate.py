@@ -98,7 +98,7 @@ def finish(summary: Summary, unobserved: str) -> Table:
         block = int(np.searchsorted(ends, row, side="right"))
         return f"row {row - int(ends[block]) + sizes[block]} of block {block}"
 
-    built = builder.finish(where=where)
+    built = builder.finish(where=where, ids="blocks")
     n_unseen = sum(n for n, _ in summary.unseen)
     if n_unseen and unobserved == "error":
         block = next(b for b, (n, _) in enumerate(summary.unseen) if n)

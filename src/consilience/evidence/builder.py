@@ -346,8 +346,8 @@ class Builder:
             What a negative number means.
         where : callable, optional
             A row in words.
-        ids : {"", "none", "given"}, default=""
-            Whether a file has a column of ids; empty for what is no file.
+        ids : {"", "none", "given", "blocks"}, default=""
+            Whether a file has a column of ids; empty for what is no file, "blocks" where ``ids=`` names them.
         by_id : bool, default=False
             Whether columns were joined by id.
         """
@@ -471,9 +471,10 @@ class Builder:
                 if_ids = (
                     "" if ids == "given" else f"if it holds the ids, say --id {shlex.quote(name)}; otherwise "
                 )
+                named = "name it by ids=" if ids == "blocks" else f"pass index={name!r}"
                 raise UsageError(
                     f"base clustering {name!r} has a different label {where}.",
-                    hint=f"if it holds ids, pass index={name!r}; otherwise leave the column out.",
+                    hint=f"if it holds ids, {named}; otherwise leave the column out.",
                     command=f"{if_ids}choose the columns of labels with --columns.",
                 )
 
