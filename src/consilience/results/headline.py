@@ -29,7 +29,7 @@ class SourceUse(NamedTuple):
     agreement: float  # with the clusters: 0 as by chance, 1 always; NaN where it was not used
     weight: float  # as learned
     given_weight: float  # as the user gave it, 1 unless told otherwise
-    support: tuple[float, ...]  # of each cluster, 0 as by chance to 1; NaN where the source cannot tell
+    support: tuple[float, ...]  # of each cluster: 1 always, 0 as by chance, less below it; NaN if unknown
 
 
 @dataclass(frozen=True, repr=False, eq=False)
