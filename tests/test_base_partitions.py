@@ -151,7 +151,7 @@ def test_a_search_over_labels_runs():
 
 def test_labels_that_were_not_fitted_are_missing_to_a_score():
     model = DAL(2).fit([["a", "x"], ["a", "x"], ["b", "y"]])
-    with pytest.warns(UserWarning, match="1 label of the new instances did not occur"):
+    with pytest.warns(UserWarning, match="1 label of the new instances did not exist"):
         assert model.score([["a", "x"], ["b", "new"]]) == 1.0
 
 

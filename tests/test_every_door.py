@@ -30,8 +30,7 @@ KINDS = {
     "list of series": [FRAME[name] for name in NAMES],
     "Partitions": Partitions.of(CODES),
 }
-if "Scan" in inspect.getsource(Partitions.of):
-    KINDS["scan"] = consilience.io.scan(FRAME)
+KINDS["scan"] = consilience.scan(FRAME)
 
 # The parameters by which tables of labels come in, and what else a function needs.
 TABLES = ("partitions", "base", "result")

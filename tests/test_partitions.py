@@ -200,7 +200,7 @@ def test_markers_of_missing(marker, present):
 
 
 def test_the_word_nan_is_a_label_and_asked_about():
-    with pytest.warns(UserWarning, match=r"'None' in column '0' \(1 row\), 'nan' in column '0' \(1 row\)"):
+    with pytest.warns(UserWarning, match=r"'None' in column '0' \(1 row\) and 'nan' in column '0' \(1 row\)"):
         table = Partitions.of([["nan"], ["a"], ["None"]])
     assert names_of(table) == [["None", "a", "nan"]]
 

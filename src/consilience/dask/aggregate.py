@@ -61,7 +61,7 @@ def _unseen(piece: Piece) -> tuple[int, int]:
     for codes, values, _ in piece.columns.values():
         said = [key is not None and not is_negative(key) for key in plain_values(values)]
         bare &= ~np.array([*said, False])[codes]
-    return int(bare.sum()), int(bare.argmax())
+    return int(bare.sum()), int(bare.argmax()) if len(bare) else 0
 
 
 def _digest(piece: Piece) -> str:

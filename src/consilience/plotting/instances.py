@@ -174,9 +174,10 @@ def _placed(result: Any, coordinates: ArrayLike | None) -> tuple[np.ndarray, np.
                 ),
             )
         points = np.asarray(model.embedding_, dtype=float)
-        if isinstance(result, Fusion) and len(points) < len(labels):
-            kept = result.partitions.seen
-            labels = labels[kept]  # a model is fitted on the instances that were seen
+        if isinstance(result, Fusion) and not result.partitions.seen.all():
+            kept = result.partitions.seen  # nothing places an instance that nobody saw
+            points = points[kept] if len(points) == len(labels) else points
+            labels = labels[kept]
     else:
         points = np.asarray(coordinates, dtype=float)
     if points.ndim != 2 or not points.size or len(points) != len(labels) or not np.isfinite(points).all():
