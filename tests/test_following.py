@@ -150,3 +150,10 @@ def test_a_frame_of_results_has_its_ids_in_the_index():
     again = fuse(table.iloc[::-1], 3, random_state=0, like=fusion.to_frame())
     assert again.labels[::-1].tolist() == fusion.labels.tolist()
     assert again.changes.n_common == 6
+
+
+def test_an_id_that_repeats_in_the_earlier_result_is_refused():
+    fusion = fuse({"a": {"ann": 0, "bob": 1}, "b": {"ann": 0, "bob": 1}}, 2, random_state=0)
+    earlier = pd.DataFrame({"id": ["ann", "bob", "ann"], "label": [0, 1, 1]})
+    with pytest.raises(ValueError, match=r"the id 'ann' occurs several times in the earlier result\. Hint: "):
+        fusion.like(earlier)

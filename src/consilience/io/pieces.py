@@ -22,23 +22,6 @@ class Coded(NamedTuple):
     text: bool = False  # whether they are text that may say numbers, where the source does not say so for all
 
 
-class Place(NamedTuple):
-    """Where rows of a source are, as a person finds them."""
-
-    source: str = ""  # the path as it was given; empty for what is in memory
-    unit: str = "row"  # "row", counted from 0 as Python does, or "line", counted from 1 as an editor does
-    first: int = 0  # the number of the first row
-
-    def of(self, row: int) -> str:
-        """A row in words.
-
-        >>> Place().of(3), Place("a.csv", "line", 2).of(3)
-        ('row 3', 'line 5 of a.csv')
-        """
-        where = f" of {self.source}" if self.source else ""
-        return f"{self.unit} {self.first + row}{where}"
-
-
 class Piece(NamedTuple):
     """Some consecutive rows of a source."""
 

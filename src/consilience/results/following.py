@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -238,6 +239,12 @@ def aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
     if {type(i) for i in was} != {type(i) for i in now}:  # numbers of one file are text of another
         was, now = list(map(str, was)), list(map(str, now))
     by_id = dict(zip(was, earlier.labels.tolist(), strict=True))
+    if len(by_id) < len(was):
+        twice = next(key for key, n in Counter(was).items() if n > 1)
+        raise InputError(
+            f"the id {twice!r} occurs several times in the earlier result.",
+            hint="give every instance one earlier label.",
+        )
     before = np.array([by_id.get(i, -1) for i in now], dtype=np.int64)
     if not (before >= 0).any():
         here, there = plain(partitions.index[0]), plain(earlier.ids[0])
