@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import consilience
 from consilience._support.errors import InputError, UsageError
 from consilience._support.files import Outputs
+from consilience.cli.job import refuse_overwriting
 from consilience.io import csv as io_csv
 from consilience.io import ids, scan
-from consilience.io.write import check_output, refuse_overwriting, write_table
+from consilience.io.write import check_output, write_table
 
 xlsxwriter = pytest.importorskip("xlsxwriter")
 
@@ -355,8 +356,8 @@ def test_an_output_that_is_an_input_is_refused(book, here):
     (here / "link.xlsx").symlink_to("w.xlsx")
     for written in ("w.xlsx", "./w.xlsx", "link.xlsx"):
         with pytest.raises(UsageError, match="would be overwritten"):
-            refuse_overwriting([written], ["w.xlsx#S"])
-    refuse_overwriting(["v.xlsx", "-"], ["w.xlsx#S", "-"])
+            refuse_overwriting(["w.xlsx#S"], [written])
+    refuse_overwriting(["w.xlsx#S", "-"], ["v.xlsx", "-"])
 
 
 def test_a_name_that_is_too_long_is_refused_before_the_work(here):

@@ -13,12 +13,12 @@ from typing import IO, Any
 import pyarrow as pa
 
 from consilience._support.errors import UsageError
-from consilience._support.files import Outputs, is_special
+from consilience._support.files import Outputs
 from consilience.io import arrow, parquet
 from consilience.io.csv import CsvWriter
 from consilience.io.excel import ExcelWriter, split_sheet
 from consilience.io.formats import kind_of
-from consilience.io.tables import STDIO, file_key, suffix_of
+from consilience.io.tables import STDIO, suffix_of
 
 ROWS_A_PIECE = 1_000_000
 
@@ -36,17 +36,6 @@ def label_array(labels: Sequence[Any]) -> pa.Array:
             with suppress(OverflowError, pa.ArrowException):
                 return pa.array(labels, kind)
     return pa.array([str(label) for label in labels], pa.string())
-
-
-def refuse_overwriting(written: Sequence[str], inputs: Sequence[str]) -> None:
-    """Refuse outputs that are an input or one another, by the files that they are rather than their names."""
-    taken = {file_key(split_sheet(path)[0]) for path in inputs if path != STDIO}
-    for path in written:
-        if path == STDIO or is_special(path):  # those take everything
-            continue
-        if (key := file_key(path)) in taken:
-            raise UsageError(f"{path!r} is named twice and would be overwritten.", hint="give another name.")
-        taken.add(key)
 
 
 def check_output(path: str) -> None:
