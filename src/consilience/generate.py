@@ -26,7 +26,6 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import (
@@ -39,6 +38,7 @@ from consilience._support.sklearn import (
     random_source,
 )
 from consilience._support.talk import tell
+from consilience._support.threads import one_thread
 from consilience._support.warnings import warn
 from consilience.core.anchors import graph_eigenpairs
 from consilience.core.graphs import neighbour_graph
@@ -305,7 +305,7 @@ class BasePartitions(Transformer):
         return self._codes(self._place(X))
 
     def _place(self, X: Any) -> list[NDArray[Any]]:
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
+        with one_thread():  # the same answer whatever the threads
             return [np.asarray(clusterer.predict(X)) for clusterer in self.clusterers_]
 
     def _codes(self, columns: list[NDArray[Any]]) -> NDArray[np.int32]:
@@ -486,7 +486,7 @@ def _fit_one(X: Any, plan: _Plan, method: Any, init: str, max_iter: int, vectors
 def _quietly_on_one_thread() -> Iterator[None]:
     # One thread: sums over threads are added in the order in which threads finish, and a last bit can
     # move an instance to another cluster.
-    with threadpool_limits(limits=1), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         # k-means says so when there are fewer distinct rows than clusters; the codes show it anyway.
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield

@@ -18,9 +18,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn import cluster as sklearn_cluster
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_limits
 
 import consilience
+from consilience._support.threads import one_thread
 from consilience.bench.data import require_data
 from consilience.bench.experiment import Data, Experiment, Method
 from consilience.bench.samples import Sample, filled, make_sample, one_hot
@@ -166,7 +166,7 @@ def _digest(
 def run_sample(experiment: Experiment, group: list[Cell]) -> list[Row]:
     """All cells of one sample, which is made once."""
     first = group[0]
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             sample = make_sample(experiment, first.data, first.missing, first.seed)

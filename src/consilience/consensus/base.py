@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
+from consilience._support.threads import one_thread
 from consilience._support.warnings import warn
 from consilience.core.canonical import Rows
 from consilience.core.grouping import largest_first
@@ -221,7 +221,7 @@ class LabelMethod(Clusterer):
         self._check_base_clusters(known, copies)
         self._check_rows(known.distinct.n_rows, self.max_rows)
         problem = Problem.of(table, known, self._feasible_clusters(known, rng), copies)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
+        with one_thread():  # the same answer whatever the threads
             result = self._solve(problem, rng)
         if not getattr(result, "converged", True):
             warn(

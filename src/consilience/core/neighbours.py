@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import KDTree
-from threadpoolctl import threadpool_limits
 
+from consilience._support.threads import one_thread
 from consilience._support.warnings import warn
 from consilience.core.blocks import run_blocks
 from consilience.core.compiled import compiled
@@ -114,7 +114,7 @@ class _Dense:
                 least, asked[block], self.rows, toss[block], self.toss, own[block], True, *_part(found, block)
             )
 
-        with threadpool_limits(limits=1, user_api="blas"):  # blocks have threads of their own
+        with one_thread("blas"):  # blocks have threads of their own
             run_blocks(one, len(asked), block_rows=max(1, _BLOCK_ENTRIES // len(self.rows)))
         return found
 
@@ -149,7 +149,7 @@ class _Structured(_Dense):
             found.indices[block] = np.take_along_axis(near, order, axis=1)
             found.squared_distances[block] = np.take_along_axis(squared, order, axis=1)
 
-        with threadpool_limits(limits=1):  # the same structure whatever the threads; blocks have their own
+        with one_thread():  # the same structure whatever the threads; blocks have their own
             if self._structure is None:
                 self._structure = self._build()
             run_blocks(one, len(asked), block_rows=1024)

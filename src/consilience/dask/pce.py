@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from consilience import consensus
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import random_source
+from consilience._support.threads import one_thread
 from consilience._support.warnings import warn
 from consilience.core.canonical import Numbering
 from consilience.dask.aggregate import Order, Table, canonical_order
@@ -120,7 +120,7 @@ random_state
                 f"at most {_MAX_BASE_CLUSTERS}.",
                 hint="use fewer or coarser base clusterings, or raise max_distinct.",
             )
-        with threadpool_limits(limits=1, user_api="blas"):  # small factorisations are slower in threads
+        with one_thread("blas"):  # small factorisations are slower in threads
             order = canonical_order(engine, blocks, table)
             found, rotation = self._solve_blocks(blocks, engine, table, order)
             closing, evidence = close(engine, found.states, rotation, order.offsets)

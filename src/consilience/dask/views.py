@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.sklearn import fit_context, random_source
+from consilience._support.threads import one_thread
 from consilience.dask.blocks import is_dask_array, load, reading
 from consilience.dask.engine import Engine, engine_for
 from consilience.dask.rows import BlockArray, dask_array, delayed_calls
@@ -173,7 +173,7 @@ class ViewBlocksMixin:
         """
         blocks = read_views(X)
         rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
+        with one_thread():  # the same answer whatever the threads
             found = self._solve_blocks(blocks, rng)
             stride = -(-sum(found.sizes) // MAX_ROWS)
             rows = blocks.reduce("embedding", _unit_rows, np.concatenate, found.embed, stride)

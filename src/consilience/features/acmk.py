@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
 from consilience._support.errors import InputError
 from consilience._support.sklearn import Clusterer, fit_context, random_source
 from consilience._support.talk import tell
+from consilience._support.threads import one_thread
 from consilience._support.warnings import warn
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.grouping import largest_first
@@ -241,7 +241,7 @@ class ACMK(Clusterer):
         base = base_partitions(X, self.n_clusters, self.n_partitions, n_jobs=self.n_jobs, random_state=rng)
         c = self._feasible_clusters(base)
         # One thread: the same answer whatever the threads, and small products do not gain from more.
-        with threadpool_limits(limits=1):
+        with one_thread():
             order, x, found = self._solve(coordinates(X, rng), base, rng)
             z = filtered(found.graph, x, self.order, self.filter == "polynomial")
             labels = final_labels(self.final, z, found.graph, found.codes, found.weights, c, rng)

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import diags_array
 from scipy.sparse.linalg import LinearOperator
-from threadpoolctl import threadpool_limits
 
 from consilience._support.shown import Table, as_html
 from consilience._support.sklearn import Interval, StrOptions, check_parameter, random_source
+from consilience._support.threads import one_thread
 from consilience.core.canonical import Rows, evenly
 from consilience.core.discretize import spectral_rotation
 from consilience.core.eigen import leading_eigenpairs
@@ -279,7 +279,7 @@ def choose_n_clusters(
     k_max = min(max_clusters, int(rows.offsets[-1]) - 2, int(rows.counts.sum()) - 1)
     if len(rows.offsets) <= 2 or k_max < 2:
         return _single(rows)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread("blas"):
         values, vectors = _spectrum(rows, k_max + 1)
         null = _null_levels(rows, n_null, rng)
         level = min(max(null.max(), null.mean() + _DEVIATIONS * null.std(ddof=1)), 1.0)

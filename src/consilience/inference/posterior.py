@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
+from consilience._support.threads import one_thread
 from consilience.core import hot
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.canonical import Numbering
@@ -279,7 +279,7 @@ def learn(sizes: np.ndarray, together: np.ndarray, numbering: Numbering, sums: S
             found = found._replace(chance=chance, shares=shares / shares.sum())
         return found
 
-    with threadpool_limits(limits=1, user_api="blas"):  # the same answer whatever the threads
+    with one_thread("blas"):  # the same answer whatever the threads
         coin = one_coin(sizes, together, seen, offsets, sums)
         start = Evidence(prior, together, seen, coin, prior, 0.0, numbering)
         found = steps(start)

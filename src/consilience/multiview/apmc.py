@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin
-from threadpoolctl import threadpool_limits
 
 from consilience._support.errors import Phrase
+from consilience._support.threads import one_thread
 from consilience._support.warnings import warn
 from consilience.core.anchors import (
     FusedSimilarity,
@@ -498,12 +498,12 @@ class APMC(EmbeddingMethod):
             False where the instance is absent from the view.
         """
         h = self._embed(X, mask)
-        with threadpool_limits(limits=1):
+        with one_thread():
             return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
 
     def _embed(self, X: Any, mask: Any) -> np.ndarray:
         views = self._read_new_views(X, mask)
-        with threadpool_limits(limits=1):
+        with one_thread():
             return _extend(self._result, scale_views(views, self._scalings), views.observed)
 
 
