@@ -16,6 +16,7 @@ from consilience.core.anchors import nearest_anchors, pair_weights
 from consilience.core.eigen import DENSE, Eigenpairs, leading_eigenpairs
 from consilience.dask.engine import add, stack
 from consilience.dask.views import ViewBlocks, ViewBlocksMixin, ViewRows
+from consilience.evidence.cells import FILLED
 from consilience.multiview.apmc import (
     FEW,
     Link,
@@ -31,7 +32,6 @@ from consilience.multiview.apmc import (
     with_scales,
 )
 from consilience.multiview.scaling import (
-    FILLED,
     Scaling,
     by_deviation,
     by_rarity,

@@ -16,10 +16,25 @@ from scipy import sparse
 
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted, id_array, is_annotated, is_missing
+from consilience.evidence.cells import Cells, ColumnScaling, is_count_table, learn_cells, learn_numbers
 
 __all__ = ["Views", "check_views"]
 
 Matrix = Any  # a 2-D float array or a scipy.sparse.csr_array; scipy carries no types
+
+
+class TableReading(NamedTuple):
+    """How a table was read that is more than complete numbers, and what completes rows of it."""
+
+    cells: Cells | None  # None: counts, where a cell that is missing is no entry
+    n_missing: tuple[int, ...] = ()  # missing cells by column as given, in the rows that are present
+    n_rows: int = 0  # that are present
+    names: tuple[str, ...] | None = None  # of the columns as given
+
+    @property
+    def missing(self) -> float:
+        """The share of the cells that are missing."""
+        return sum(self.n_missing) / max(self.n_rows * len(self.n_missing), 1)
 
 
 class Layout(NamedTuple):
@@ -28,6 +43,7 @@ class Layout(NamedTuple):
     names: tuple[str, ...]
     n_features: tuple[int, ...]
     columns: tuple[tuple[str, ...] | None, ...]
+    tables: tuple[TableReading | None, ...] | None = None  # what completes new rows; None: nothing does
 
     def match(self, X: Any, mask: Any = None, *, method: str) -> "Views":
         """New instances with all these views in their order; a view that was not given has no rows.
@@ -36,7 +52,8 @@ class Layout(NamedTuple):
         ----------
         X : list, tuple or dict of tables, one table, or Views
             A dict may leave views out, a list has None for them, and a table may be NaN throughout. Columns
-            of frames are matched by name where those of the fitted ones had names, others by position.
+            of frames are matched by name where those of the fitted ones had names, others by position. Cells
+            may be missing: they are completed as the fitted views say.
         mask : (n_new, n_views) array of bool, default=None
             False where the instance is absent from the view; a column for each of the fitted views.
         method : str
@@ -53,17 +70,24 @@ class Layout(NamedTuple):
                 "Expected 2D array, got 1D array instead. Reshape your data.",
                 hint="one new instance is values.reshape(1, -1).",
             )
-        tables, mask = self._given(X, mask, method)
-        views = check_views(tables, mask=mask)
+        given, mask = self._given(X, mask, method)
+        read = [self._read(name, table, method) for name, table in given.items()]
+        views = _assembled(read, mask)
         arrays, observed = [], np.zeros((views.n_instances, len(self.names)), dtype=bool)
         for v, (name, width) in enumerate(zip(self.names, self.n_features, strict=True)):
-            if name in tables:
-                given = views.names.index(name)
-                observed[:, v] = views.observed[:, given]
-                arrays.append(self._in_order(views, given, v, method))
+            if name in given:
+                observed[:, v] = views.observed[:, views.names.index(name)]
+                arrays.append(views.arrays[views.names.index(name)])
             else:
                 arrays.append(sparse.csr_array((views.n_instances, width)))
-        return replace(views, arrays=tuple(arrays), observed=observed, names=self.names, columns=self.columns)
+        return replace(
+            views,
+            arrays=tuple(arrays),
+            observed=observed,
+            names=self.names,
+            columns=self.columns,
+            tables=self.tables,
+        )
 
     def _given(self, X: Any, mask: Any, method: str) -> tuple[dict[str, Any], Any]:
         """The tables that hold an instance, by name, and the columns of `mask` that belong to them."""
@@ -73,7 +97,10 @@ class Layout(NamedTuple):
             seen = X.observed if mask is None else X.observed & np.asarray(mask)
             columns = dict(zip(X.names, seen.T, strict=True))
             mask = np.column_stack([columns.get(name, np.zeros(X.n_instances, dtype=bool)) for name in names])
-            X = dict(zip(X.names, X.arrays, strict=True))
+            X = {
+                name: _ReadBefore(array, X.layout_names[v], X.table(v))
+                for v, (name, array) in enumerate(zip(X.names, X.arrays, strict=True))
+            }
         if isinstance(X, Mapping) and not sparse.issparse(X):
             tables = {str(name): table for name, table in X.items()}
             unknown = [name for name in tables if name not in names]
@@ -112,28 +139,50 @@ class Layout(NamedTuple):
             raise InputError("no view holds any instance.", hint="give at least one of the fitted views")
         return given, None if mask is None else mask[:, [names.index(name) for name in given]]
 
-    def _in_order(self, views: "Views", given: int, fitted: int, method: str) -> Matrix:
-        """A new table with its columns in the order that was fitted, where both have names."""
-        array, now, then = views.arrays[given], views.layout.columns[given], self.columns[fitted]
-        if array.shape[1] != self.n_features[fitted]:
+    def _read(self, name: str, table: Any, method: str) -> "_Table":
+        """A new table with its columns in the order that was fitted, and what completes its rows."""
+        v = self.names.index(name)
+        known = None if self.tables is None else self.tables[v]
+        if isinstance(table, _ReadBefore) and known is not None and table.how is known:
+            return _Table(name, table.values, range(table.values.shape[1]))
+        if isinstance(table, _ReadBefore) and table.how is not None:
             raise InputError(
-                f"view {views.names[given]!r} has {array.shape[1]} features, but {method} is expecting "
-                f"{self.n_features[fitted]} features as input.",
+                f"view {name!r} was read by itself, and not as that of {method} was: its columns may mean "
+                "something else.",
+                hint="give the table itself instead of what check_views made of it.",
+            )
+        if isinstance(table, _ReadBefore):
+            found = _Table(name, table.values, table.columns or range(table.values.shape[1]))
+        else:
+            found = _read(name, table, None, np.dtype(float))
+        width, then = self.n_features[v], self.columns[v]
+        if known is not None and known.n_missing:
+            width, then = len(known.n_missing), known.names
+        if found.values.shape[1] != width:
+            raise InputError(
+                f"view {name!r} has {found.values.shape[1]} features, but {method} is expecting "
+                f"{width} features as input.",
                 hint="give the columns that were fitted, in their order.",
             )
-        if now is None or then is None or now == then:
-            return array
+        return self._in_order(found, then, method)._replace(fitted=known, whole=self.tables is None)
+
+    def _in_order(self, table: "_Table", then: tuple[str, ...] | None, method: str) -> "_Table":
+        """The columns in the order that was fitted, where both have names."""
+        if then is None or isinstance(table.columns, range):
+            return table
+        now = tuple(map(str, table.columns))
+        if now == then:
+            return table
         strange = next((name for name in now if name not in then), None)
         if strange is not None:
             raise InputError(
-                f"view {views.names[given]!r} has a column {strange!r} that was not there when {method} "
-                "was fitted.",
+                f"view {table.name!r} has a column {strange!r} that was not there when {method} was fitted.",
                 hint=(
                     f"the columns are {', '.join(map(repr, then[:5]))}"
                     f"{', ...' if len(then) > 5 else ''}; an array is read by position"
                 ),
             )
-        return array[:, [now.index(name) for name in then]]
+        return table._replace(values=table.values[:, [now.index(name) for name in then]], columns=then)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,6 +205,9 @@ class Views:
         The ids of the instances, in the order of the rows; None when rows are known by position only.
     columns : tuple of (tuple of str or None)
         For each view the names of its features; None where it was no frame.
+    tables : tuple of (TableReading or None), or None
+        For each view whose table was more than complete numbers how it was read, and what completed it:
+        `arrays` have no gaps.
     """
 
     arrays: tuple[Matrix, ...]
@@ -163,6 +215,7 @@ class Views:
     names: tuple[str, ...]
     index: NDArray[Any] | None = None
     columns: tuple[tuple[str, ...] | None, ...] | None = None
+    tables: tuple[TableReading | None, ...] | None = None
 
     @property
     def n_instances(self) -> int:
@@ -179,8 +232,47 @@ class Views:
 
     @property
     def layout(self) -> Layout:
-        """The names of the views and of their features, without their rows."""
-        return Layout(self.names, self.n_features, self.columns or (None,) * self.n_views)
+        """The names of the views and of their features, without their rows; and how new rows are completed.
+
+        A view of complete numbers learns that from its rows: new ones may have gaps.
+        """
+        tables = tuple(self.table(v) or TableReading(self._completing(v)) for v in range(self.n_views))
+        return Layout(self.names, self.n_features, self.layout_names, tables)
+
+    @property
+    def layout_names(self) -> tuple[tuple[str, ...] | None, ...]:
+        """The names of the features of each view; None where it was no frame."""
+        return self.columns or (None,) * self.n_views
+
+    @property
+    def n_given(self) -> tuple[int, ...]:
+        """The number of columns of each table as it was given."""
+        return tuple(
+            len(read.n_missing) if read is not None else width
+            for width, read in zip(self.n_features, map(self.table, range(self.n_views)), strict=True)
+        )
+
+    def _completing(self, view: int) -> Cells | None:
+        """What completes new rows of a view of complete numbers; None for counts."""
+        x = self.arrays[view]
+        if sparse.issparse(x):
+            return None
+        rows = self.rows(view)[1]
+        if not np.isfinite(rows.sum()):  # similarities that were given, of which some are absent
+            return None
+        if is_count_table(float(x.min()), int(np.count_nonzero(x)), rows.size):
+            return None
+        return learn_numbers(rows)
+
+    def table(self, view: int) -> TableReading | None:
+        """How a table was read that is more than complete numbers; None for one that is not."""
+        return None if self.tables is None else self.tables[view]
+
+    def scaling(self, view: int) -> ColumnScaling | None:
+        """How the columns of a completed table are standardised; None for complete numbers and for counts,
+        which are scaled by what they hold."""
+        read = self.table(view)
+        return None if read is None or read.cells is None else read.cells.scaling
 
     @property
     def is_complete(self) -> bool:
@@ -197,6 +289,25 @@ class Views:
         present = self.observed[:, view]
         rows = np.flatnonzero(present)
         return rows, (self.arrays[view] if present.all() else self.arrays[view][rows])
+
+    def part(self, rows: ArrayLike, views: Sequence[int] | None = None) -> "Views":
+        """Some of the instances, in this order, and some of the views (all, by default).
+
+        >>> check_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]}).part([1], [0]).arrays
+        (array([[2.]]),)
+        """
+        rows, views = np.asarray(rows), list(range(self.n_views) if views is None else views)
+        columns = None if self.columns is None else tuple(self.columns[v] for v in views)
+        tables = None if self.tables is None else tuple(self.tables[v] for v in views)
+        return replace(
+            self,
+            arrays=tuple(self.arrays[v][rows] for v in views),
+            observed=self.observed[rows][:, views],
+            names=tuple(self.names[v] for v in views),
+            index=None if self.index is None else self.index[rows],
+            columns=columns,
+            tables=tables,
+        )
 
     def n_distinct(self, most: int, views: Sequence[int] | None = None) -> int:
         """How many instances differ in what these views (all, by default) hold of them, at most `most`.
@@ -234,7 +345,12 @@ class Views:
     def __repr__(self) -> str:
         tables = ", ".join(f"{name} ({d})" for name, d in zip(self.names, self.n_features, strict=True))
         absent = 1 - self.observed.mean()
-        return f"Views({self.n_instances} instances; {tables}; {absent:.0%} of rows absent)"
+        read = [table for table in self.tables or () if table is not None]
+        n_missing = sum(sum(table.n_missing) for table in read)
+        gaps = ""
+        if n_missing:
+            gaps = f", {counted(n_missing, 'missing cell')} filled in"
+        return f"Views({self.n_instances} instances; {tables}; {absent:.0%} of rows absent{gaps})"
 
 
 class _Table(NamedTuple):
@@ -245,6 +361,16 @@ class _Table(NamedTuple):
     columns: Sequence[object]
     ids: list[Hashable] | None = None
     counted: bool = False  # the ids are pandas' default 0..n-1, which may mean nothing
+    fitted: TableReading | None = None  # what completes its rows, where that is known
+    whole: bool = False  # whether gaps are refused, since nothing is known that would fill them
+
+
+class _ReadBefore(NamedTuple):
+    """A table of views that have been read already."""
+
+    values: Matrix
+    columns: tuple[str, ...] | None
+    how: TableReading | None
 
 
 def check_views(
@@ -260,8 +386,8 @@ def check_views(
         the views; otherwise they are called ``view0``, ``view1``, ...
 
         An instance is absent from a view when its row is all NaN, when a frame does not list its id, or
-        when `mask` says so. A row with some NaN is an error: only its owner knows whether to impute it
-        or to drop it.
+        when `mask` says so. A row with some NaN is present: its missing cells are filled in with what its
+        other cells say about them, by a factor model of the table; in a table of counts they are no entries.
 
         pandas frames are matched by their index: where indices differ, the result has every id once, in
         the order in which the ids first appear. Default indices (0, 1, 2, ...) count as ids only beside a
@@ -311,25 +437,42 @@ def check_views(
     if np.dtype(dtype).kind != "f":
         raise InputError(f"dtype must be a float type. Got {dtype!r} instead.", hint="use numpy.float64")
 
-    tables = [_read(name, table, on, np.dtype(dtype)) for name, table in _named_tables(views)]
+    return _assembled([_read(name, table, on, np.dtype(dtype)) for name, table in _named_tables(views)], mask)
+
+
+def _assembled(tables: "list[_Table]", mask: ArrayLike | None) -> Views:
+    """Tables with their rows matched and their cells completed."""
     n_instances, ids, places = _match_rows(tables)
     wanted = _check_mask(mask, n_instances, len(tables))
 
-    arrays = []
+    arrays: list[Matrix] = []
+    read: list[TableReading | None] = []
+    columns: list[tuple[str, ...] | None] = []
     observed = np.zeros((n_instances, len(tables)), dtype=bool)
-    for v, (table, place) in enumerate(zip(tables, places, strict=True)):
-        present = _present_rows(table, wanted[place, v])
+    for v, (given, place) in enumerate(zip(tables, places, strict=True)):
+        present, has_gaps = _present_rows(given, wanted[place, v])
         observed[place, v] = present
+        table, how = given, None
+        if has_gaps and given.whole:
+            _refuse_gap(given, present)
+        if has_gaps or (given.fitted is not None and given.fitted.n_missing):
+            _check_scale(given, _fill(_without_missing(given.values), present, place, n_instances), ids)
+            table, how = _completed(given, present)
         arrays.append(_fill(table.values, present, place, n_instances))
+        read.append(how)
+        columns.append(_names(table.columns))
         _check_scale(table, arrays[-1], ids)
     _check_seen(observed, tables, ids)
 
     observed.flags.writeable = False
     index = None if ids is None else id_array(ids)
-    columns = tuple(
-        None if isinstance(table.columns, range) else tuple(map(str, table.columns)) for table in tables
-    )
-    return Views(tuple(arrays), observed, tuple(table.name for table in tables), index, columns)
+    names = tuple(table.name for table in tables)
+    return Views(tuple(arrays), observed, names, index, tuple(columns), tuple(read) if any(read) else None)
+
+
+def _names(columns: Sequence[object]) -> tuple[str, ...] | None:
+    """Names of columns; None where they are known by position."""
+    return None if isinstance(columns, range) else tuple(map(str, columns))
 
 
 def one_table(X: Any) -> Any:
@@ -574,26 +717,14 @@ def _check_mask(mask: ArrayLike | None, n_instances: int, n_views: int) -> NDArr
     return wanted
 
 
-def _present_rows(table: _Table, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The wanted rows without the all-NaN ones; an error where a wanted row is neither whole nor absent."""
+def _present_rows(table: _Table, wanted: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], bool]:
+    """The wanted rows without the all-NaN ones, and whether any of them has a gap."""
     data = table.values.data if sparse.issparse(table.values) else table.values
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(data.sum()):  # one pass and no table of flags in the usual case
-            return wanted
+            return wanted, False
     flags = _flags(table, np.isnan)
     n_missing = _count_by_row(flags)
-    partly = wanted & (n_missing > 0) & (n_missing < table.values.shape[1])
-    if partly.any():
-        row, column = _first_flag(table, flags, partly)
-        raise InputError(
-            f"view {table.name!r} has no value (NaN) in {row}, column {column!r}, but values in other "
-            f"columns of that row ({counted(int(partly.sum()), 'such row')} in the view).",
-            hint="impute it, or drop that row from the view by filling it with NaN or by mask=",
-            command=(
-                "fill in the empty cell, leave the column out by --columns, or empty all cells of that row "
-                "(with --id, remove the row), which says that the view lacks this instance"
-            ),
-        )
     infinite = _flags(table, np.isinf)
     if (wanted & (_count_by_row(infinite) > 0)).any():
         row, column = _first_flag(table, infinite, wanted)
@@ -602,7 +733,72 @@ def _present_rows(table: _Table, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]
             hint="replace it by a finite value, or drop that row from the view by mask=",
             command="replace it by a finite number, or empty all cells of that row",
         )
-    return wanted & (n_missing == 0)
+    present = wanted & (n_missing < table.values.shape[1])
+    return present, bool((n_missing[present] > 0).any())
+
+
+def _refuse_gap(table: _Table, present: NDArray[np.bool_]) -> NoReturn:
+    flags = _flags(table, np.isnan)
+    row, column = _first_flag(table, flags, present)
+    raise InputError(
+        f"view {table.name!r} has no value (NaN) in {row}, column {column!r}, and nothing that was fitted "
+        "says what to fill in.",
+        hint="fill it in, or drop that row from the view by filling it with NaN or by mask=",
+        command="fill in the empty cell, or empty all cells of that row",
+    )
+
+
+def _completed(table: _Table, present: NDArray[np.bool_]) -> tuple[_Table, TableReading | None]:
+    """A table without gaps in the rows that are present, and how it was read."""
+    values, known = table.values, table.fitted
+    rows = values[np.flatnonzero(present)]
+    n_missing = _n_missing(rows)
+    names = _names(table.columns)
+    if known is not None:
+        cells = known.cells
+    elif not rows.shape[0] or _are_counts(rows):
+        cells = None
+    else:
+        rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
+        cells = learn_cells(rows, (0,) * rows.shape[1], names, as_numbers=True)
+    how = TableReading(cells, n_missing, int(present.sum()), names)
+    if cells is None:
+        return table._replace(values=_without_missing(values)), how
+    values = values.toarray() if sparse.issparse(values) else values
+    out = np.zeros((len(values), cells.width), dtype=values.dtype)
+    out[present] = cells.complete(values[present])
+    out.flags.writeable = False
+    return table._replace(values=out, columns=_names_after(table.columns, cells)), how
+
+
+def _n_missing(rows: Matrix) -> tuple[int, ...]:
+    """Missing cells by column."""
+    if sparse.issparse(rows):
+        return tuple(np.bincount(rows.indices[np.isnan(rows.data)], minlength=rows.shape[1]).tolist())
+    return tuple(np.isnan(rows).sum(axis=0).tolist())
+
+
+def _are_counts(rows: Matrix) -> bool:
+    """Whether the cells that are there are counts."""
+    data = rows.data if sparse.issparse(rows) else rows
+    known = data[~np.isnan(data)]
+    n_cells = rows.shape[0] * rows.shape[1] - (data.size - known.size)
+    return is_count_table(float(known.min(initial=0.0)), int(np.count_nonzero(known)), n_cells)
+
+
+def _without_missing(values: Matrix) -> Matrix:
+    """Counts in which missing cells are no entries."""
+    if not sparse.issparse(values):
+        return _frozen(np.nan_to_num(values, nan=0.0), values.dtype)
+    values = values.copy()
+    values.data[np.isnan(values.data)] = 0.0
+    values.eliminate_zeros()
+    return values
+
+
+def _names_after(columns: Sequence[object], cells: Cells) -> Sequence[object]:
+    """Names of the columns of completed rows."""
+    return columns if isinstance(columns, range) else [columns[j] for j in cells.encoding.source]
 
 
 def _flags(table: _Table, test: Any) -> Any:
@@ -628,7 +824,7 @@ def _first_flag(table: _Table, flags: Any, rows: NDArray[np.bool_]) -> tuple[str
 
 def _is_blank(table: Any) -> bool:
     """Whether a table says nothing: every entry is NaN."""
-    if sparse.issparse(table):
+    if sparse.issparse(table) or isinstance(table, _ReadBefore):
         return False
     try:
         return bool(np.isnan(np.asarray(table, dtype=float)).all())

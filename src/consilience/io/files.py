@@ -102,7 +102,9 @@ class Source:
 
     def id_name(self, paths: Sequence[str]) -> str | None:
         """What the ids of all files are called: as the first says."""
-        return self.id_column if self.id_column is not None else self.of(paths[0]).id_column
+        if self.id_column is not None or not paths:
+            return self.id_column
+        return self.of(paths[0]).id_column
 
     def table(self, path: str, *, decimals: bool) -> Table:
         """The table in a file, which is looked at once."""

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+if TYPE_CHECKING:  # frames and arrays are read without it
+    import pyarrow as pa
 
 # What a text file may say where there is no label.
 MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+# What a cell of features may say, in small letters: "none" and "unknown" are answers there. The rest are what
+# programs write, errors of Excel among it.
+CELL_MARKS = frozenset({"", "na", "n/a", "n.a.", "nan", "nat", "null", "<na>", "?", ".", "-", "--"})
+CELL_MARKS |= {
+    "\N{EN DASH}",
+    "\N{EM DASH}",
+    "#n/a",
+    "#div/0!",
+    "#name?",
+    "#null!",
+    "#num!",
+    "#ref!",
+    "#value!",
+}
 # Cells that only seem to hold something, for readers that decide by a list; `without_blanks` knows them all.
 _BLANKS = ("\t", "\N{NO-BREAK SPACE}", *(" " * n for n in range(1, 65)))
 
@@ -26,15 +40,23 @@ def marks_of(missing: Sequence[str]) -> tuple[str, ...]:
 
 def without_blanks(values: pa.Array) -> pa.Array:
     """Text in which cells of white space of any length and kind are missing."""
+    import pyarrow.compute as pc
+
     return _masked(values, pc.utf8_is_space)
 
 
 def without_marks(values: pa.Array, marks: Sequence[str]) -> pa.Array:
     """Text in which some texts are missing; other arrays as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     return _masked(values, lambda texts: pc.is_in(texts, value_set=pa.array(marks, texts.type)))
 
 
 def _masked(values: pa.Array, blank: Any) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     coded = pa.types.is_dictionary(values.type)
     texts = values.dictionary if coded else values
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
