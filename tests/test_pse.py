@@ -1,6 +1,7 @@
 """PSE against the plain version, its laws, and its edges."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -174,18 +175,140 @@ class TestLaws:
 
 class TestReading:
     def test_values_decide_and_not_storage(self):
-        rng = np.random.default_rng(0)
+        rng, every = np.random.default_rng(0), np.ones(30, bool)
         counts = rng.poisson(0.1, size=(30, 40)).astype(float)
-        assert pse.recognise(counts, 30) == pse.recognise(sp.csr_array(counts), 30) == "counts"
-        assert pse.recognise(-counts, 30) == "measurements"
-        assert pse.recognise(counts + 1, 30) == "measurements"
+        assert pse.recognise(counts, every) == pse.recognise(sp.csr_array(counts), every) == "counts"
+        assert pse.recognise(-counts, every) == "measurements"
+        assert pse.recognise(counts + 1, every) == "measurements"
         links = (rng.random((30, 30)) < 0.1) * (1.0 - np.eye(30))
-        assert pse.recognise(links, 30) == pse.recognise(sp.csr_array(links), 30) == "links"
-        assert pse.recognise(links + np.eye(30), 30) == "counts"
+        assert pse.recognise(links, every) == pse.recognise(sp.csr_array(links), every) == "links"
+        assert pse.recognise(links + np.eye(30), every) == "counts"
+
+    def test_zeros_and_ones_are_answers_unless_they_are_words_or_links(self):
+        rng, every = np.random.default_rng(0), np.ones(60, bool)
+        for share, columns, kind in (
+            (0.05, 40, "binary"),  # mutations of a panel of genes
+            (0.05, 501, "counts"),  # words of documents
+            (0.4, 501, "binary"),
+            (0.4, 12, "binary"),
+            (0.05, 60, "counts"),  # links: one of them to itself
+        ):
+            x = (rng.random((60, columns)) < share).astype(float)
+            x[0, 0] = 1.0
+            assert pse.recognise(x, every) == pse.recognise(sp.csr_array(x), every) == kind
+            assert pse.recognise(2 * x, every) in ("counts", "measurements")
+        assert pse.recognise(np.ones((60, 3)), every) == "measurements"
+        assert pse.recognise(np.zeros((60, 3)), every) == "counts"
+
+    def test_reads_of_genes_are_recognised_and_other_whole_numbers_are_not(self):
+        rng, every = np.random.default_rng(0), np.ones(80, bool)
+        genes, depth = np.exp(rng.normal(3, 2, 50)), np.exp(0.4 * rng.normal(size=(80, 1)))
+        reads = rng.poisson(genes * depth * rng.gamma(3, 1 / 3, (80, 50))).astype(float)
+        assert pse.recognise(reads, every) == pse.recognise(sp.csr_array(reads), every) == "log-counts"
+        assert pse.recognise(reads[:, ::-1], every) == "log-counts"
+        for other in (
+            reads + 0.5,  # not whole
+            reads - 1.0,  # negative
+            reads[:, :19],  # few columns
+            rng.permuted(
+                reads, axis=0
+            ),  # a row has no size that all its columns share, as with incomes and ages
+            rng.poisson(50 * depth * np.ones(50)).astype(float),  # all of one size
+            np.rint(1e6 * reads / reads.sum(axis=1, keepdims=True)),  # equal totals
+        ):
+            assert pse.recognise(other, every) == "measurements"
+        some = rng.random(80) < 0.7
+        assert pse.recognise(np.where(some[:, None], reads, 0.0), some) == "log-counts"
+
+    @pytest.mark.parametrize(("kind", "columns"), [("binary", 30), ("binary", 520), ("log-counts", 25)])
+    def test_looks_against_the_plain_ones(self, kind, columns):
+        rng = np.random.default_rng(1)
+        x = rng.poisson(rng.gamma(0.4, 4.0, (40, columns))).astype(float)
+        x = (x > 0).astype(float) if kind == "binary" else x
+        x[:, 3] = 1.0  # a column that is the same everywhere
+        x = x[x.any(axis=1)]
+        reading = pse.read(x, kind)
+        for look, plain in zip(reading.apply(x), plain_looks(x, kind), strict=True):
+            assert_allclose(look, plain, atol=1e-12)
+        assert len(reading.looks) == len(reading.apply(x))
+
+    def test_a_row_of_zeros_is_an_answer_where_answers_are_binary(self):
+        truth, views, _ = mixed(missing=0.0)
+        rng = np.random.default_rng(3)
+        panel = (rng.random((80, 15)) < np.where(truth == 0, 0.0, 0.4)[:, None]).astype(float)
+        model = PSE(3, random_state=0).fit({**views, "panel": panel}, mask=np.ones((80, 4), bool))
+        assert model.view_readings_["panel"][0] == "binary"
+        assert model.view_readings_["panel"][2:] == (80, 0)
+        alone = PSE(2, random_state=0).fit({"panel": panel})
+        assert alone.informed_.all()
+        assert adjusted_rand_score(truth == 0, alone.labels_) > 0.8
+        absent = PSE(2, kind="counts", random_state=0)
+        with pytest.warns(pse.DoubtfulWarning, match="nothing is known of"):
+            assert not absent.fit({"panel": panel}).informed_[truth == 0].any()
+        wild = alone.predict({"panel": np.zeros((2, 15))})
+        assert_array_equal(wild, np.bincount(alone.labels_[truth == 0]).argmax())
+
+    def test_any_two_values_are_binary_and_which_is_yes_does_not_matter(self):
+        _, views, _ = mixed(missing=0.0)
+        panel = (views["words"][:, 1:20] > 0).astype(float)
+        (look,) = pse.read(panel, "binary").apply(panel)
+        model = PSE(3, random_state=0).fit({"panel": panel})
+        for other in (1.0 - panel, 1.0 + panel, 3.0 * panel - 7.0):
+            assert_allclose(gram(pse.read(other, "binary").apply(other)[0]), gram(look), atol=1e-12)
+            again = PSE(3, kind="binary", random_state=0).fit({"panel": other})
+            assert adjusted_rand_score(again.labels_, model.labels_) == 1.0
+        with pytest.raises(
+            ValueError,
+            match=r"view 'panel' has 4 different values \(0, 1, 2, \.\.\.\), .*'binary'.*Hint: code",
+        ):
+            PSE(3, kind="binary").fit({"panel": np.minimum(views["words"][:, 1:20], 3.0)})
+
+    def test_how_many_reads_a_row_has_does_not_matter(self):
+        right = {"log-counts": [], "measurements": []}
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            truth = np.arange(120) % 3
+            fold = np.exp(0.7 * rng.normal(size=(3, 300)) * (rng.random((3, 300)) < 0.1))
+            genes = np.exp(rng.normal(4, 1.5, 300)) * fold
+            reads = rng.poisson(genes[truth] * rng.gamma(2, 1 / 2, (120, 300))).astype(float)
+            deep = reads * rng.integers(1, 6, (120, 1))
+            for kind, found in right.items():
+                model = PSE(3, kind=kind, random_state=0).fit({"rna": deep})
+                found.append(adjusted_rand_score(truth, model.labels_))
+            model = PSE(3, kind="log-counts", random_state=0).fit({"rna": deep})
+            assert_array_equal(model.predict({"rna": 3 * deep[:20]}), model.predict({"rna": deep[:20]}))
+        assert np.mean(right["log-counts"]) > 0.8
+        assert np.mean(right["measurements"]) < 0.5
+
+    def test_a_row_without_reads_is_absent(self):
+        rng = np.random.default_rng(0)
+        reads = rng.poisson(np.exp(rng.normal(3, 2, 40)), (60, 40)).astype(float)
+        reads[:5] = 0.0
+        other = reads[:, :4] + rng.normal(size=(60, 4))
+        model = PSE(2, kind={"rna": "log-counts"}, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pse.DoubtfulWarning)  # one cloud
+            model.fit({"rna": reads, "other": other})
+        assert model.view_readings_["rna"][2:] == (55, 5)
+
+    @pytest.mark.parametrize("kind", ["binary", "log-counts"])
+    def test_order_and_storage_of_the_new_kinds_change_nothing(self, kind):
+        rng = np.random.default_rng(0)
+        truth = np.arange(70) % 3
+        x = rng.poisson(np.exp(rng.normal(0, 1.5, (3, 30)))[truth]).astype(float)
+        x = (x > 0).astype(float) if kind == "binary" else x
+        beside = rng.normal(3 * np.eye(3)[truth], 1.0)
+        model = PSE(3, kind={"x": kind}, random_state=0).fit({"x": x, "beside": beside})
+        rows, columns = rng.permutation(70), rng.permutation(30)
+        again = PSE(3, kind={"x": kind}, random_state=0)
+        again.fit({"beside": beside[rows], "x": sp.csr_array(x[rows])})
+        assert_array_equal(model.labels_[rows], again.labels_)
+        again.fit({"x": x[:, columns], "beside": beside})
+        assert adjusted_rand_score(model.labels_, again.labels_) == 1.0
 
     def test_explicit_zeros_of_sparse_tables_are_zeros(self):
         x = sp.csr_array((np.array([1.0, 0.0, 2.0]), [0, 1, 1], [0, 1, 2, 3]), shape=(3, 8))
-        assert pse.recognise(x, 3) == "counts"
+        assert pse.recognise(x, np.ones(3, bool)) == "counts"
         assert pse.stored(x, "counts").nnz == 2
         assert x.nnz == 3  # the user's table is as it was
 
@@ -203,8 +326,14 @@ class TestReading:
             PSE(3, kind={"narrow": "counts"}).fit(views, mask=observed)
         with pytest.raises(ValueError, match=r"kind speaks of a view 'word'.*Hint: did you mean 'words'"):
             PSE(3, kind={"word": "counts"}).fit(views, mask=observed)
-        with pytest.raises(ValueError, match=r"'kind' of view 'words' must be .* Got 'text' instead"):
+        with pytest.raises(
+            ValueError, match=r"'kind' of view 'words' must be .* Got 'text' .*Hint: there are"
+        ):
             PSE(3, kind={"words": "text"}).fit(views, mask=observed)
+        with pytest.raises(ValueError, match=r"Got 'log_counts' instead\. Hint: did you mean 'log-counts'"):
+            PSE(3, kind={"words": "log_counts"}).fit(views, mask=observed)
+        with pytest.raises(ValueError, match=r"view 'wide' has negative .* kind='log-counts'.*Hint: .*log"):
+            PSE(3, kind={"wide": "log-counts"}).fit(views, mask=observed)
 
     def test_empty_rows_of_counts_are_absent(self):
         truth, views, observed = mixed(missing=0.0)

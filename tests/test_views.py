@@ -269,18 +269,22 @@ def test_any_hashable_id(index):
     assert views.arrays[1].tolist() == [[0], [2], [3]]
 
 
-def test_partly_nan_after_a_join_names_the_id():
-    a = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, NAN]}, index=["p", "q"])
+def test_gaps_are_filled_in_after_a_join():
+    a = pd.DataFrame({"x": [1.0, 2.0, 5.0], "y": [1.0, NAN, 4.0]}, index=["p", "q", "s"])
     b = pd.DataFrame({"z": [1.0, 2.0]}, index=["r", "q"])
-    wanted = r"view 'a' has no value \(NaN\) in row 1 \(id 'q'\), column 'y'.*Hint: impute"
-    with pytest.raises(ValueError, match=wanted):
-        check_views({"a": a, "b": b})
+    views = check_views({"a": a, "b": b})
+    assert views.observed.tolist() == [[True, False], [True, True], [True, False], [False, True]]
+    assert views.tables[0].n_missing == (0, 1)
+    assert views.tables[0].names == ("x", "y")
+    assert views.tables[1] is None
+    filled = pd.DataFrame(views.arrays[0], columns=views.columns[0])
+    assert filled["x"].tolist() == [1, 2, 5, 0]
+    assert 1 < filled["y"][1] < 4
 
 
 # --- refusals ----------------------------------------------------------------------------------------
 
 OK = np.ones((3, 2))
-PARTLY = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, NAN]])
 INFINITE = np.array([[1.0, 2.0], [-np.inf, 4.0], [NAN, NAN]])
 EMPTY = np.full((3, 2), NAN)
 
@@ -289,12 +293,6 @@ EMPTY = np.full((3, 2), NAN)
     ("views", "message"),
     [
         ([], "no views"),
-        (
-            [OK, PARTLY],
-            r"view 'view1' has no value \(NaN\) in row 2, column 1, .*impute it, or drop that row",
-        ),
-        ([OK, sparse.csr_array(PARTLY)], r"view 'view1' has no value \(NaN\) in row 2, column 1"),
-        ([sparse.csr_array([[NAN, 0], [1, 1]])], r"view 'view0' has no value \(NaN\) in row 0, column 0"),
         ({"k": INFINITE, "j": OK}, r"view 'k' has inf in row 1, column 0"),
         ({"k": sparse.csr_array(INFINITE), "j": OK}, r"view 'k' has inf in row 1, column 0"),
         ([OK, np.ones((4, 2))], r"'view0' has 3, 'view1' has 4"),

@@ -150,7 +150,7 @@ def test_what_a_view_is_is_decided_once():
     rng = np.random.default_rng(0)
     for filled in (0.05, 0.15, 0.3):
         x = rng.poisson(3, (50, 40)) * (rng.random((50, 40)) < filled).astype(float)
-        kind = recognise(x, 50)
+        kind = recognise(x, np.ones(50, bool))
         assert (kind == "measurements") == (filled == 0.3)
         scaled = learn_scaling(x, np.ones(50, bool), "auto").kind
         assert scaled == {"measurements": "standard", "counts": "tfidf"}[kind]

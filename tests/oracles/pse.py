@@ -8,7 +8,18 @@ import numpy as np
 def plain_looks(x, kind):
     """The looks at the rows of a view; rows of counts that are empty are left out beforehand."""
     n, d = x.shape
-    if kind != "measurements":
+    if kind == "binary":
+        looks = [np.zeros((n, d)), np.zeros((n, d))]
+        for j in range(d):
+            p = sum(x[i, j] for i in range(n)) / n
+            for i in range(n):
+                looks[0][i, j] = x[i, j] - p
+                looks[1][i, j] = (x[i, j] - p) / (p * (1 - p)) ** 0.25 if 0 < p < 1 else 0.0
+        return [z / np.linalg.norm(z, axis=1)[:, None] for z in looks[: 1 if d <= 500 else 2]]
+    if kind == "log-counts":
+        total = np.median([sum(row) for row in x])
+        x = np.array([[log(1 + total * value / sum(row)) for value in row] for row in x])
+    elif kind != "measurements":
         out = np.zeros((n, d))
         for j in range(d):
             df = sum(x[i, j] != 0 for i in range(n))

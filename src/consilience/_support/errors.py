@@ -12,12 +12,14 @@ from typing import Any
 
 # Parameters that have an option on the command line.
 OPTIONS = {
+    "clusterer": "--clusterer",
     "columns": "--columns",
     "delimiter": "--delimiter",
     "encoding": "--encoding",
     "header": "--header",
     "id": "--id",
     "index": "--id",
+    "kind": "--kind",
     "like": "--like",
     "long": "--long",
     "match_ids": "--match-ids",
@@ -28,6 +30,7 @@ OPTIONS = {
     "on": "--id",
     "random_state": "--seed",
     "unobserved": "--unobserved",
+    "view_weights": "--weight",
     "weights": "--weights",
 }
 

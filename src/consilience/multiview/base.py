@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Clusterer, Embedder, fit_context, random_source
 from consilience._support.talk import tell
+from consilience._support.threads import one_thread
 from consilience._support.values import counted
 from consilience._support.warnings import warn
 from consilience.core.grouping import largest_first
@@ -107,10 +107,10 @@ class ViewMethod(Clusterer):
         self._check_views(views)
         self._layout = views.layout
         self.view_names_, self.n_features_per_view_ = views.names, views.n_features
-        self.n_features_in_ = sum(views.n_features)
+        self.n_features_in_ = sum(views.n_given)
         self.index_, self.observed_ = views.index, views.observed
         rng = random_source(self.random_state)
-        with threadpool_limits(limits=1):  # the same answer whatever the threads
+        with one_thread():  # the same answer whatever the threads
             result = self._solve(views, rng)
             labels, centers = self._cluster(result, rng)
             self._check_converged(getattr(result, "converged", True), getattr(self, "max_iter", 0))
@@ -140,8 +140,7 @@ class ViewMethod(Clusterer):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # NaN says that a row is absent from a view, which a single table cannot have: it has no other view.
-        tags.input_tags.allow_nan = False
+        tags.input_tags.allow_nan = True  # a missing cell is filled in
         tags.input_tags.sparse = True
         return tags
 

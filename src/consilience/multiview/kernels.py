@@ -91,6 +91,8 @@ class KernelMethod(EmbeddingMethod):
 
     def _learn(self, result: Any, views: Views, order: np.ndarray) -> None:
         self.embedding_ = result.embedding
+        if self.kernel == "precomputed":  # no similarity says what another one is
+            self._layout = self._layout._replace(tables=None)
         learned = {"weights": "view_weights_", "rotations": "rotations_", "imputed": "view_embeddings_"}
         for name, public in learned.items():
             if hasattr(result, name):
@@ -141,7 +143,9 @@ class KernelMethod(EmbeddingMethod):
             if self.preprocessing == "observed":
                 return views
             whole = check_views(one_table(X))
-            lacking = [not seen.all() for seen in whole.observed.T]
+            lacking = [
+                not seen.all() or whole.table(v) is not None for v, seen in enumerate(whole.observed.T)
+            ]
         if self.preprocessing == "paper" and any(lacking):
             raise InputError(
                 "preprocessing='paper' centres with all rows, but view "

@@ -173,9 +173,9 @@ class ViewNeighbours:
         """The neighbours in one view."""
         if v not in self._found:
             rows, x = self.rows(v), self._table_.arrays[v]
-            kind = recognise(x, len(rows))
+            kind = recognise(x, self._table_.observed[:, v])
             x = stored(x, kind)[rows]
-            reading = read(x, kind)
+            reading = read(x, kind, self._table_.scaling(v))
             by_look = [Neighbours(look, _N_NEIGHBOURS, 0) for look in reading.apply(x)]
             self._found[v] = _View(rows, reading, by_look)
         return self._found[v]
@@ -186,7 +186,8 @@ class ViewNeighbours:
         by_view = []
         for v, x in enumerate(self._table_.arrays):
             rows = self.rows(v)
-            by_view.append((rows, equal_rows(stored(x, recognise(x, len(rows)))[rows])))
+            kind = recognise(x, self._table_.observed[:, v])
+            by_view.append((rows, equal_rows(stored(x, kind)[rows])))
         return equal_instances(by_view, self._table_.n_instances)
 
     @property

@@ -10,14 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.metrics import adjusted_rand_score, euclidean_distances
-from threadpoolctl import threadpool_limits
 
-from consilience._support.errors import InputError
+from consilience._support.errors import InputError, Phrase
+from consilience._support.threads import one_thread
 from consilience._support.values import counted, did_you_mean
 from consilience._support.warnings import warn
 from consilience.core.eigen import leading_eigenpairs
 from consilience.core.neighbours import NeighbourIndex
 from consilience.core.parameters import parameters
+from consilience.evidence.cells import ColumnScaling
 from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
 from consilience.metrics import matched_accuracy_score
@@ -39,7 +40,7 @@ from consilience.multiview.rows import (
     quick_clusters,
     unit_rows,
 )
-from consilience.multiview.scaling import Kind, recognise
+from consilience.multiview.scaling import KINDS, Kind, recognise
 from consilience.registry import About
 
 Matrix = Any  # a 2-D float array or a CSR array
@@ -61,6 +62,8 @@ _LEAST_SHARED = 10  # rows from which a relation is read
 _LEAST_WEIGHT = 0.1
 # Splits, starts of k-means, most rows and most columns of the test whether clusters of a view come again.
 _SPLITS, _SPLIT_STARTS, _SPLIT_ROWS, _SPLIT_COLUMNS = 3, 3, 4000, 512
+# Where weights are set: what was found is read in Python, at the shell and on the page.
+_WEIGHTS = "view_weights= in Python, --weight at the shell"
 # The user is told of a view that supports the clusters less than this much of what the best view does.
 UNEQUAL = 0.5
 
@@ -375,7 +378,9 @@ class PSEResult(NamedTuple):
     directions: np.ndarray  # omega, shares of the directions of all places side by side
 
 
-def embed_view(x: Matrix, present: np.ndarray, kind: Kind, c: int) -> View | None:
+def embed_view(
+    x: Matrix, present: np.ndarray, kind: Kind, c: int, scaling: ColumnScaling | None
+) -> View | None:
     """Steps 1 to 3 for a view."""
     rows = np.flatnonzero(present)
     if len(rows) < 3:
@@ -384,7 +389,7 @@ def embed_view(x: Matrix, present: np.ndarray, kind: Kind, c: int) -> View | Non
     group = equal_rows(x)
     if group.max() == 0:
         return None
-    reading = read(x, kind)
+    reading = read(x, kind, scaling)
     looks, graph = view_graph(reading.apply(x))
     return View(rows, reading, looks, graph, at_one_place(soft_embedding(graph, c), group))
 
@@ -398,10 +403,11 @@ def pse(
     view_weights: np.ndarray | None,
     n_init: int,
     rng: np.random.RandomState,
+    scalings: Sequence[ColumnScaling | None] | None = None,
 ) -> PSEResult:
     r"""k-means on the embeddings of all views side by side, absent rows filled in through other views.
 
-    1. Each view is read as counts or as measurements. 2. Its neighbours make a graph. 3. Leading eigenvectors
+    1. Each view is read by its kind. 2. Its neighbours make a graph. 3. Leading eigenvectors
     of the graph, faded out, place its rows. 4. Absent rows get the mean place of their neighbours in other
     views. 5. Of the places side by side, X = [X_1 ... X_V] with :math:`X^T X = V diag(\omega) V^T`, leading
     directions are kept, faded out: :math:`Y = X V_c \, diag \sqrt{1 - \omega_{c+1} / \omega_a}`, rows of
@@ -409,10 +415,13 @@ def pse(
 
     Symbols: c -> `rank_of`; steps -> the functions above, in their order.
 
+    `scalings` are those of tables that were completed, see `Views.scaling`.
+
     Cost: neighbours of all rows of each view; then linear in instances x clusters.
     """
     n, c = len(observed), rank_of(n_clusters)
-    found = [embed_view(x, observed[:, v], kinds[v], c) for v, x in enumerate(arrays)]
+    scalings = [None] * len(kinds) if scalings is None else scalings
+    found = [embed_view(x, observed[:, v], kinds[v], c, scalings[v]) for v, x in enumerate(arrays)]
     used = [v for v, view in enumerate(found) if view is not None]
     views = [view for view in found if view is not None]
     every = Weights(np.zeros(observed.shape[1]), *np.full((2, observed.shape[1]), np.nan))
@@ -445,7 +454,7 @@ def votes_of_neighbours(
         if view is None or weight == 0:
             continue
         x = stored(x, view.reading.kind)
-        rows = np.flatnonzero(present & says_something(x))
+        rows = np.flatnonzero(present & says_something(x, view.reading.kind))
         if not len(rows):
             continue
         of_rows = np.eye(k)[labels[view.rows]]
@@ -551,10 +560,18 @@ class PSE(ViewMethod):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    kind : {"auto", "counts", "measurements", "links"} or dict of view name to one of these, default="auto"
-        How views are read. "auto": counts where no entry is negative and less than a quarter are not zero,
-        whether stored densely or sparsely; links where such a table is square with an empty diagonal;
-        measurements otherwise. Links are read as counts are: instances that link to the same ones are alike.
+    kind : str or dict of view name to str, default="auto"
+        How views are read; "auto" recognises it by the values, however they are stored.
+
+        - "counts" (words of documents, events), where no entry is negative and less than a quarter are not
+          zero: weighted by rarity. A row without any entry says nothing and counts as absent.
+        - "links", where such a table is square with an empty diagonal: read as counts are, so that instances
+          that link to the same ones are alike.
+        - "binary" (mutations, symptoms, answers), where all entries are 0 or 1, and columns are at most 500
+          or a quarter of the entries is not zero. Zero is an answer, and a row of zeros is a row like others.
+        - "log-counts" (reads of genes), for whole numbers in 20 columns or more that are very unequal in size
+          and grow with the total of their row: logarithms of shares of that total.
+        - "measurements" otherwise: columns are standardised.
     view_weights : "auto", "equal", dict of view name to number, or one number a view, default="auto"
         How much each view counts. "auto" is equal weights, but for views that share nothing with any other:
         these count by how well their clusters come again in halves of the rows.
@@ -571,8 +588,8 @@ class PSE(ViewMethod):
     embedding_ : ndarray of shape (n_instances, n_directions)
         Rows of length one, on which k-means runs; zero where nothing is known of an instance.
     view_readings_ : dict of str to ViewReading
-        By view: ``kind``, ``looks`` (the scalings), ``n_rows`` (that were used) and ``n_empty`` (rows without
-        any entry, which count as absent).
+        By view: ``kind``, ``looks`` (the scalings), ``n_rows`` (that were used) and ``n_empty`` (rows of
+        counts, links or log-counts without any entry, which count as absent).
     view_agreement_ : ndarray of shape (n_views,)
         How far neighbours in a view share a cluster: 0 as by chance, 1 always; the mean over clusters.
     view_support_ : ndarray of shape (n_views, n_clusters)
@@ -620,14 +637,17 @@ class PSE(ViewMethod):
     """
 
     about = About(
-        use="the default for views: text, counts, links and measurements",
+        use="the default for views: text, counts, answers, links and measurements",
         avoid="only one of the views says anything about the clusters",
         cost="nearest neighbours in each view",
         paper="Of this library; kernels of local widths as in Wang et al.: Nature Methods, 2014.",
         start=True,
     )
 
-    kind: Literal["auto", "counts", "measurements", "links"] | Annotated[dict[str, str], dict] = "auto"
+    kind: (
+        Literal["auto", "counts", "measurements", "links", "binary", "log-counts"]
+        | Annotated[dict[str, str], dict]
+    ) = "auto"
     view_weights: Literal["auto", "equal"] | Annotated[Any, dict, "array-like"] = "auto"
     unobserved: Literal["largest", "noise", "error"] = "largest"
 
@@ -635,7 +655,8 @@ class PSE(ViewMethod):
         kinds = self._kinds(views)
         arrays = [stored(x, kind) for x, kind in zip(views.arrays, kinds, strict=True)]
         weights = self._weights(views)
-        present = views.observed & np.column_stack([says_something(x) for x in arrays])
+        said = [says_something(x, kind) for x, kind in zip(arrays, kinds, strict=True)]
+        present = views.observed & np.column_stack(said)
         self._n_empty = views.observed.sum(axis=0) - present.sum(axis=0)
         instances, order = canonical_order(arrays, present)
         result = pse(
@@ -646,6 +667,7 @@ class PSE(ViewMethod):
             view_weights=None if weights is None else weights[order],
             n_init=self.n_init,
             rng=rng,
+            scalings=[views.scaling(v) for v in order],
         )
         return in_given_order(result, instances, order)
 
@@ -654,19 +676,26 @@ class PSE(ViewMethod):
         asked = _by_name("kind", self.kind, views.names, "auto")
         kinds = []
         for v, (name, kind) in enumerate(zip(views.names, asked, strict=True)):
-            if kind not in ("auto", "counts", "measurements", "links"):
+            if kind not in ("auto", *KINDS):
+                known = ", ".join(map(repr, ("auto", *KINDS[:-1])))
                 raise InputError(
-                    f"The 'kind' of view {name!r} must be 'auto', 'counts', 'measurements' or 'links'. Got "
-                    f"{kind!r} instead.",
-                    hint="leave it out to have it recognised.",
+                    f"The 'kind' of view {name!r} must be {known} or {KINDS[-1]!r}. Got {kind!r} instead.",
+                    hint=did_you_mean(str(kind), KINDS),
                 )
-            if kind in ("counts", "links") and views.arrays[v].min() < 0:
+            x, present = views.arrays[v], views.observed[:, v]
+            if kind in ("counts", "links", "log-counts") and x.min() < 0:
                 raise InputError(
-                    f"view {name!r} has negative entries, which kind={kind!r} cannot take.",
-                    hint="read it as 'measurements'.",
+                    Phrase(
+                        "view {view} has negative entries, which {kind=} cannot take.",
+                        view=repr(name),
+                        kind=kind,
+                    ),
+                    hint="read it as 'measurements', which logarithms of counts are.",
                 )
-            seen = int(views.observed[:, v].sum())
-            kinds.append(recognise(views.arrays[v], seen) if kind == "auto" else kind)
+            filled_in = views.scaling(v)
+            if kind == "binary" and (filled_in is None or not filled_in.as_numbers):
+                _refuse_third(name, x, present)
+            kinds.append(recognise(x, present) if kind == "auto" else kind)
         return kinds
 
     def _weights(self, views: Views) -> np.ndarray | None:
@@ -677,12 +706,16 @@ class PSE(ViewMethod):
         weights = np.asarray(given, dtype=float)
         if weights.shape != (views.n_views,) or not np.isfinite(weights).all() or weights.min() < 0:
             raise InputError(
-                f"view_weights must be a number of at least 0 for each of the {views.n_views} views. Got "
-                f"{self.view_weights!r} instead.",
+                Phrase(
+                    "{view_weights} must be a number of at least 0 for each of the {n} views. Got {given} "
+                    "instead.",
+                    n=views.n_views,
+                    given=repr(self.view_weights),
+                ),
                 hint=f"the views are {', '.join(map(repr, views.names))}.",
             )
         if not weights.any():
-            raise InputError("all view_weights are 0.", hint="give one view a weight.")
+            raise InputError(Phrase("all {view_weights} are 0."), hint="give one view a weight.")
         return weights
 
     def _learn(self, result: PSEResult, views: Views, order: np.ndarray) -> None:
@@ -734,13 +767,13 @@ class PSE(ViewMethod):
     @cached_property
     def confidence_(self) -> np.ndarray:
         """Per instance, the estimated chance that it is in the right cluster; found when first asked for."""
-        with threadpool_limits(limits=1):
+        with one_thread():
             return confidence(self._result, self.labels_, self.borders_[0], self.n_clusters)
 
     @cached_property
     def borders_(self) -> tuple[np.ndarray, np.ndarray]:
         """Margin and next cluster of every instance; found when first asked for."""
-        with threadpool_limits(limits=1):
+        with one_thread():
             return borders(self._result, self.labels_, self._centers[: self.n_clusters_])
 
     @property
@@ -829,13 +862,29 @@ class PSE(ViewMethod):
 
     def _votes(self, X: Any, mask: Any) -> np.ndarray:
         views = self._read_new_views(X, mask)
-        with threadpool_limits(limits=1):
+        with one_thread():
             return votes_of_neighbours(self._result, self.labels_, views.arrays, views.observed)
 
     def _elect(self, votes: np.ndarray) -> np.ndarray:
         labels = votes.argmax(axis=1).astype(self.labels_.dtype)
         labels[~votes.any(axis=1)] = -1 if self.unobserved == "noise" else 0
         return labels
+
+
+def _refuse_third(name: str, x: Matrix, present: np.ndarray) -> None:
+    """A table that is to be read as binary has two values."""
+    found = np.unique(x[present].toarray() if sp.issparse(x) else x[present])
+    if len(found) > 2:
+        shown = ", ".join(f"{value:g}" for value in found[:3]) + ", ..." * (len(found) > 3)
+        raise InputError(
+            Phrase(
+                "view {view} has {n} different values ({shown}), and {kind=binary} takes two.",
+                view=repr(name),
+                n=len(found),
+                shown=shown,
+            ),
+            hint="code yes as 1 and no as 0, or leave the kind out to have it recognised.",
+        )
 
 
 def _by_name(parameter: str, given: Any, names: tuple[str, ...], default: Any) -> list[Any]:
@@ -847,7 +896,7 @@ def _by_name(parameter: str, given: Any, names: tuple[str, ...], default: Any) -
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(
-            f"{parameter} speaks of a view {unknown[0]!r}, which is not there.",
+            Phrase(f"{{{parameter}}} speaks of a view {{view}}, which is not there.", view=repr(unknown[0])),
             hint=did_you_mean(str(unknown[0]), names),
         )
     return [given.get(name, default) for name in names]
@@ -864,7 +913,10 @@ def _uninformed(informed: np.ndarray) -> list[Finding]:
         Finding(
             f"nothing is known of {counted(n, 'instance')}: in every view they have, their rows are empty or "
             "the same as all others.",
-            hint="drop them, or label them -1 by unobserved='noise'.",
+            hint=(
+                "drop them, or label them -1: method=PSE(unobserved='noise') in Python, --method PSE --param "
+                "unobserved=noise at the shell."
+            ),
         )
     ]
 
@@ -889,7 +941,7 @@ def _unrelated(names: tuple[str, ...], found: Weights) -> list[Finding]:
             Finding(
                 f"view {names[v]!r} shares nothing with any other view (relation {found.relation[v]:.2f}). "
                 f"It counts {found.weight[v]:.2f}{again}; which of such views to trust, data cannot tell.",
-                hint="leave out the view that does not belong, or set view_weights.",
+                hint=f"leave out the view that does not belong, or give it a lower weight: {_WEIGHTS}.",
             )
         )
     return out
@@ -910,6 +962,6 @@ def _weak(names: tuple[str, ...], agreement: np.ndarray, found: Weights) -> list
                 f"supports the clusters much less than view {names[best]!r} (agreement {agreement[v]:.2f}, "
                 f"that {agreement[best]:.2f}), and counts {found.weight[v]:.2f}."
             )
-        hint = "compare with an answer without it, or lower its view_weights."
+        hint = f"compare with an answer without it, or give it a lower weight: {_WEIGHTS}."
         out.append(Finding(f"view {names[v]!r} {said}", hint=hint))
     return out

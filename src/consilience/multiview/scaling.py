@@ -3,32 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._support.errors import InputError
+from consilience.evidence.cells import ColumnScaling, is_count_table
 from consilience.evidence.views import Views
 
 Matrix = Any  # a 2-D float array or a CSR array
 
-Kind = Literal["counts", "measurements", "links"]
+Kind = Literal["counts", "measurements", "links", "binary", "log-counts"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# A view without negative entries of which less than this share is not zero is read as counts.
-FILLED = 0.25
+# Zeros and ones in at most so many columns are answers even where few are ones: mutations of a panel of
+# genes, symptoms, products. Words of documents are more, and those that are not there say nothing.
+FEW_ANSWERS = 500
+# Whole numbers in at least so many columns are counts of very different sizes (reads of genes) where the
+# hundredth largest of a hundred entries is so many times the usual one, totals of rows differ by this share
+# of their mean, and columns rise and fall with the total of the others.
+_COUNTED_COLUMNS, _SKEWED, _UNEVEN_TOTALS, _WITH_TOTAL = 20, 10.0, 0.1, 0.1
 
 
-def recognise(x: Matrix, n_present: int) -> Kind:
+def recognise(x: Matrix, present: np.ndarray) -> Kind:
     """What a table with zeros in absent rows holds, by its values and not by how they are stored.
 
-    The one place where this is decided: for PSE, for neighbours in views and for ``normalize="auto"``. A
-    square table of counts without a diagonal is taken for links between the instances.
+    The one place where this is decided: for PSE and for neighbours in views.
+
+    - measurements: some entry is negative, or none of what follows holds;
+    - links: mostly zeros (see `mostly_zeros`), square, with an empty diagonal;
+    - binary: zeros and ones, in few columns or not mostly zeros, and not square;
+    - counts: mostly zeros;
+    - log-counts: whole numbers of very different sizes that grow with the total of their row.
     """
+    values = x.data if sp.issparse(x) else x
+    n = int(present.sum())
+    few, square = mostly_zeros(x, n), x.shape[0] == x.shape[1]
+    if few and square:
+        return "counts" if np.any(x.diagonal()) else "links"
+    if not square and 0 < np.count_nonzero(values) < n * x.shape[1] and np.isin(values, (0.0, 1.0)).all():
+        return "binary" if x.shape[1] <= FEW_ANSWERS or not few else "counts"
+    if few:
+        return "counts"
+    return "log-counts" if _reads_of_rows(x, values, present) else "measurements"
+
+
+def mostly_zeros(x: Matrix, n_present: int) -> bool:
+    """Whether no entry is negative and less than a quarter are not zero; also for ``normalize="auto"``."""
     filled = x.count_nonzero() if sp.issparse(x) else np.count_nonzero(x)
-    if x.min() < 0 or filled >= FILLED * n_present * x.shape[1]:
-        return "measurements"
-    return "links" if x.shape[0] == x.shape[1] and not np.any(x.diagonal()) else "counts"
+    return bool(is_count_table(x.min(), int(filled), n_present * x.shape[1]))
+
+
+def _reads_of_rows(x: Matrix, values: np.ndarray, present: np.ndarray) -> bool:
+    """Whether a table looks like numbers of reads: how many there are of all differs from row to row."""
+    if x.shape[1] < _COUNTED_COLUMNS or values.min() < 0 or np.any(values != np.rint(values)):
+        return False
+    rows = (x.toarray() if sp.issparse(x) else x)[present]
+    usual, high = np.quantile(rows[rows > 0], (0.5, 0.99))
+    total = rows.sum(axis=1)
+    if high < _SKEWED * usual or total.std() < _UNEVEN_TOTALS * total.mean():
+        return False
+    # Columns of other things, such as ages and incomes, do not rise and fall together.
+    others = np.log1p(total[:, None] - rows)
+    own = np.log1p(rows)
+    others, own = others - others.mean(axis=0), own - own.mean(axis=0)
+    scale = np.sqrt((others**2).sum(axis=0) * (own**2).sum(axis=0))
+    known = scale > 0
+    return bool(known.any() and np.median((others * own).sum(axis=0)[known] / scale[known]) > _WITH_TOTAL)
 
 
 class Scaling(NamedTuple):
@@ -56,7 +98,10 @@ def learn_scalings(views: Views, normalize: str | None) -> list[Scaling]:
     """The scaling of every view."""
     if normalize == "tfidf":
         refuse_negative(views.names, [array.min() for array in views.arrays])
-    return [learn_scaling(array, views.observed[:, v], normalize) for v, array in enumerate(views.arrays)]
+    return [
+        learn_scaling(array, views.observed[:, v], normalize, views.scaling(v))
+        for v, array in enumerate(views.arrays)
+    ]
 
 
 def refuse_negative(names: Sequence[str], lowest: Sequence[float] | np.ndarray) -> None:
@@ -82,15 +127,23 @@ def normalized_views(views: Views, normalize: str | None) -> list[Matrix]:
     return scale_views(views, learn_scalings(views, normalize))
 
 
-def learn_scaling(x: Matrix, present: np.ndarray, normalize: str | None) -> Scaling:
+def learn_scaling(
+    x: Matrix,
+    present: np.ndarray,
+    normalize: str | None,
+    given: ColumnScaling | None = None,
+) -> Scaling:
     """The scaling of a view, from its present rows.
 
-    "auto" scales counts and links as text ("tfidf") and measurements by column ("standard"); see `recognise`.
+    "auto" scales what is mostly zeros as text ("tfidf") and all else by column ("standard").
+    A table that was completed brings centre and factor of its columns, see `Views.scaling`.
     """
+    if given is not None and normalize in ("auto", "standard"):
+        return Scaling("standard", given.center, given.factor)
     kind = normalize or "none"
     n = int(present.sum())
     if kind == "auto":
-        kind = "standard" if recognise(x, n) == "measurements" else "tfidf"
+        kind = "tfidf" if mostly_zeros(x, n) else "standard"
     if kind == "tfidf":
         counts = np.asarray((x != 0).sum(axis=0)).ravel() if sp.issparse(x) else (x != 0).sum(axis=0)
         return by_rarity(n, counts)

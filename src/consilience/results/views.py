@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
-from consilience._support.errors import InputError
+from consilience._support.errors import Hint, InputError, Phrase
 from consilience._support.sklearn import Interval, check_parameter, random_source
 from consilience._support.talk import Progress, tell, watched
 from consilience.evidence.partitions import MISSING, Partitions
@@ -27,7 +27,7 @@ from consilience.multiview.reading import read, stored
 from consilience.multiview.rows import quick_clusters
 from consilience.multiview.scaling import recognise
 from consilience.registry import resolve
-from consilience.results.fusion import Fusion
+from consilience.results.fusion import Fusion, GivenViews, seed_of
 from consilience.results.labels import (
     check_n_clusters,
     count_clusters,
@@ -86,8 +86,8 @@ def fuse_views(
         the labels as :func:`fuse` does; so does the name of a label method, or such an estimator. Or the name
         of another method in :mod:`consilience.multiview`, or such an estimator.
     kind : str or dict of view name to str, optional
-        How views are read: "counts", "measurements" or "links"; what is left out is recognised. See `kind` of
-        :class:`~consilience.PSE`.
+        How views are read: "counts", "measurements", "links", "binary" or "log-counts"; what is left out is
+        recognised. See `kind` of :class:`~consilience.PSE`.
     view_weights : dict of view name to number, or one number a view, optional
         How much each view counts; see `view_weights` of :class:`~consilience.PSE`.
     clusterer : "graph", "kmeans" or a scikit-learn clusterer, optional
@@ -146,6 +146,7 @@ def fuse_views(
         named_method(merging, 1, "error", 0, of="fuse_views")
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
+    given = GivenViews(table, clusterer, n_partitions)
     m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
     neighbours = ViewNeighbours().fit(table)
     by_graph = clusterer is None or (isinstance(clusterer, str) and clusterer == "graph")
@@ -169,18 +170,38 @@ def fuse_views(
             labels[model.labels_ < 0] = -1
             reason = _REASON if isinstance(direct, PSE) else _ASKED
             told_of = model.diagnose_views(table)
-            return Fusion(labels, ids, name, reason, model, (), count, view_diagnostics=told_of)
+            return Fusion(
+                labels,
+                ids,
+                name,
+                reason,
+                model,
+                (),
+                count,
+                view_diagnostics=told_of,
+                seed=seed_of(random_state),
+                given_views=given,
+            )
         ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
         partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
         partitions = replace(partitions, backend=ids.backend, index_name=ids.index_name)
         # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
-        found = fuse_partitions(partitions, k, merging, "error", rng, verbose, 0.0, told)
+        found = fuse_partitions(partitions, k, merging, "error", rng, verbose, "agreement", told)
         labels, reason = found.labels, found.reason
         if by_graph:
             labels = numbered_by_size(neighbours.vote(labels), place=np.argsort(neighbours.order[0]))
             reason += " Then each instance joined its nearest neighbours."
         return Fusion(
-            labels, partitions, found.method, reason, found.model, found.candidates, count, neighbours
+            labels,
+            partitions,
+            found.method,
+            reason,
+            found.model,
+            found.candidates,
+            count,
+            neighbours,
+            seed=seed_of(random_state),
+            given_views=given,
         )
 
 
@@ -200,8 +221,8 @@ def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> A
         return direct
     if not isinstance(direct, PSE):
         raise InputError(
-            f"{next(iter(given))} is a setting of PSE, and you asked for another method.",
-            hint="leave out method and clusterer, or prepare the tables beforehand.",
+            Phrase(f"{{{next(iter(given))}}} is a setting of PSE, and you asked for another method."),
+            hint=Hint("leave out {method} and {clusterer}, or prepare the tables beforehand."),
         )
     return direct.set_params(**given)
 
@@ -290,9 +311,9 @@ def _cluster_views(
                 rows = np.sort(rows)
             X = views.arrays[v][rows]
             if isinstance(clusterer, str):
-                kind = recognise(views.arrays[v], len(rows))
+                kind = recognise(views.arrays[v], views.observed[:, v])
                 X = stored(X, kind)
-                X = read(X, kind).apply(X)[0]
+                X = read(X, kind, views.scaling(v)).apply(X)[0]
             found = base_partitions(
                 X, (few, many), n_partitions, method=clusterer, n_jobs=n_jobs, random_state=seed
             )

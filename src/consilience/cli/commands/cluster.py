@@ -34,7 +34,10 @@ def cluster(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="How a view is read, as in --kind notes=counts: counts, measurements or links. Repeatable.",
+            help=(
+                "How a view is read, as in --kind notes=counts: counts, measurements, links, binary or "
+                "log-counts. Repeatable."
+            ),
             metavar="VIEW=KIND",
         ),
     ] = None,
@@ -61,6 +64,7 @@ def cluster(
     like: options.Like = None,
     like_column: options.LikeColumn = None,
     profile: options.Profile = None,
+    stability: options.Stability = False,
     param: options.Parameters = None,
     writing: options.Writing,
     reading: options.Reading,
@@ -102,4 +106,4 @@ def cluster(
             random_state=seed,
             progress=run.told,
         )
-        run.write(fusion if run.earlier is None else fusion.like(run.earlier))
+        run.write(fusion if run.earlier is None else fusion.like(run.earlier), stability=stability)
