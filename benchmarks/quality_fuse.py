@@ -76,15 +76,15 @@ def scores(draw, y, table):
     """NMI (max) of `fuse` and of all its candidates on the whole table."""
     known, k = Partitions.of(table), len(np.unique(y))
     found, tried = {}, []
-    plan = selection.plan(features_of(known, k), limits_for(known), 0.0)
-    methods, lead = plan.methods, selection.lead_of(features_of(known, k))
+    features = features_of(known, k)
+    plan = selection.plan(features, limits_for(known), "agreement")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for candidate, model in candidates(known, k, methods, "error", draw):
+        for candidate, model in candidates(known, k, plan.methods, "error", draw):
             found[candidate.name] = model.labels_
             tried.append(candidate)
-        if not plan.sampled and not lead:
-            found["fuse"] = found[selection.best_of(tried, 0.0).name]
+        if not plan.sampled and not selection.mixed(features):
+            found["fuse"] = found[selection.best_of(tried, "agreement").name]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels
     return {name: normalized_mutual_info_score(y, x, normalization="max") for name, x in found.items()}

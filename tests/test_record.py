@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.record import design, scale
-from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot
+from benchmarks.record.fits import METRICS, Fitter, Result, classified, one_hot, vote
 from benchmarks.record.markdown import filled
 from benchmarks.record.page import render, write
 from benchmarks.record.rules import improved, taken
 from benchmarks.record.runner import read, run, small
 from benchmarks.record.scale import Case, Scaled
 from benchmarks.record.statistics import against, critical_difference, holm, ranks
-from benchmarks.record.summary import _scale, by_data, means, sections
+from benchmarks.record.summary import _scale, by_data, few_means, means, sections
 from benchmarks.record.tables import make, planted, with_gaps
 from scipy.stats import friedmanchisquare, wilcoxon
 
@@ -148,6 +148,87 @@ def test_gaps_are_of_the_size_asked_for_and_leave_bases_linked(mechanism):
     assert len(Partitions.of(gaps).base_groups) == 1
     if mechanism == "blocks":
         assert len(np.unique(gaps < 0, axis=0)) <= 50
+
+
+@pytest.mark.parametrize("half", ["1", "2"])
+def test_annotators_are_as_the_table_says_and_follow_from_it(half):
+    for table in (one for one in design.few_tables(f"B{half}", 1, 200) if one.factor == 1.0):
+        given, same = make(table), make(table)
+        np.testing.assert_array_equal(given.labels.codes, same.labels.codes)
+        np.testing.assert_array_equal(given.y, same.y)
+        assert given.labels.codes.shape == (len(given.y), table.bases)
+        assert 2 <= table.bases <= 8
+        assert len(given.y) <= 200
+        assert (given.labels.codes >= 0).any(axis=1).all()
+        assert len(given.labels.base_groups) == 1
+        assert (given.labels.codes < 0).mean() <= 2 * table.missing
+        again = make(table._replace(draw=table.draw + 8))
+        assert again.labels.codes.shape != given.labels.codes.shape or (again.y != given.y).any()
+        twice = make(table._replace(factor=2.0))
+        np.testing.assert_array_equal(twice.labels.codes, given.labels.codes)
+        assert twice.n_clusters == 2 * given.n_clusters
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("group", ["A1", "A2", "C1", "C2", "D1", "D2"])
+def test_few_sources_of_real_sets_have_numbers_of_their_own_and_are_linked(group, data_folder):
+    tables = [table for table in design.few_tables(group, 0, 120) if table.factor == 1.0]
+    made = [make(table) for table in tables]
+    for table, given in zip(tables, made, strict=True):
+        assert given.labels.codes.shape == (len(given.y), table.bases)
+        assert len(given.y) <= 120
+        assert given.n_clusters == len(np.unique(given.y))
+        assert len(given.labels.base_groups) == 1
+        assert (given.labels.n_clusters_per_partition > 1).all()
+    np.testing.assert_array_equal(make(tables[0]).labels.codes, made[0].labels.codes)
+    numbers = np.concatenate([given.labels.n_clusters_per_partition - given.n_clusters for given in made])
+    assert (numbers < 0).any()
+    assert (numbers > 0).any()
+
+
+def test_rules_are_chosen_and_reported_on_other_data_sets():
+    chosen, held_out = (
+        {data for group, sets in design.FEW.items() if group.endswith(half) for data in sets} for half in "12"
+    )
+    assert not chosen & held_out
+    for group in design.FEW:
+        tables = [t for draw in range(design.DRAWS) for t in design.few_tables(group, draw)]
+        assert sum(t.factor == 1.0 for t in tables) == design.FEW_TABLES
+        assert sum(t.factor == 2.0 for t in tables) == design.FEW_OTHER_K
+        assert {t.bases for t in tables} <= set(range(2, 9))
+        assert all(t.rows <= 1000 for t in tables)
+
+
+def test_a_vote_calls_clusters_after_the_nearest_of_the_reference():
+    # The second source has two clusters, as wanted; the third splits one of them, the fourth is wrong once.
+    table = Partitions.of(
+        [
+            ["p", "a", "x", None],
+            ["q", "a", "x", "l"],
+            ["r", "a", "y", "l"],
+            ["r", "b", "z", "m"],
+            ["p", "b", "z", "m"],
+            ["q", None, "z", "l"],
+        ]
+    )
+    np.testing.assert_array_equal(vote(table, 2), [0, 0, 0, 1, 1, 0])
+    alone = Partitions.of([["a", None], ["a", "x"], ["b", "y"], [None, "z"]])
+    assert vote(alone, 2)[3] in (0, 1)  # nobody can say what z is
+
+
+def test_regret_is_what_the_best_single_method_has_more(made):
+    rows, _ = made
+    here = rows[(rows["part"] == design.FEW_PART) & (rows["factor"] == 1.0)]
+    found = few_means(here)["nmi_max"]
+    behind = []
+    for group in ("A1", "B1", "C1", "D1"):
+        tables = here[here["group"] == group].groupby(["data", "draw"])
+        each = [one.set_index("method")["nmi_max"] for _, one in tables]
+        behind.append(np.mean([one.drop("fuse").max() - one["LWGP"] for one in each]))
+    assert found.loc["LWGP", "regret 1"] == pytest.approx(np.mean(behind))
+    assert found.loc["LWGP", "A1"] == pytest.approx(
+        here[(here["group"] == "A1") & (here["method"] == "LWGP")]["nmi_max"].mean()
+    )
 
 
 @pytest.mark.data

@@ -145,6 +145,8 @@ def fit(method: str, given: Given, seed: int) -> tuple[np.ndarray, str]:
         return fusion.labels, fusion.method
     if method == design.ONE_HOT:
         return KMeans(k, n_init=1, random_state=seed).fit_predict(one_hot(table)), ""
+    if method == design.VOTE:
+        return vote(table, k), ""
     if method in design.CLASSIFIERS:
         return classified(table, given.y, design.CLASSIFIERS[method], seed), ""
     labels = _with_seed(getattr(consilience, method.removesuffix(POLISHED))(k), seed).fit(table).labels_
@@ -197,6 +199,29 @@ def one_hot(table: Partitions) -> sp.csr_array:
     found = sp.csr_array(sp.hstack(columns))
     found.indices, found.indptr = found.indices.astype(np.int32), found.indptr.astype(np.int32)  # for KMeans
     return found
+
+
+def vote(table: Partitions, n_clusters: int) -> np.ndarray:
+    """Majority vote after alignment, as people do it by hand.
+
+    The reference is the source whose number of clusters is nearest to the wanted one, of several the one with
+    the most labels. Each cluster of another source is called after the cluster of the reference that it
+    shares most instances with; then every instance gets the name that most of its sources give it. There are
+    as many clusters as the reference has, or fewer.
+    """
+    codes = table.codes
+    far = np.abs(table.n_clusters_per_partition - n_clusters)
+    reference = int(np.lexsort((-(codes >= 0).sum(axis=0), far))[0])
+    n_names = int(codes[:, reference].max()) + 1
+    votes = np.zeros((len(codes), n_names))
+    for column in codes.T:
+        both = (column >= 0) & (codes[:, reference] >= 0)
+        shared = np.zeros((int(column.max()) + 1, n_names))
+        np.add.at(shared, (column[both], codes[both, reference]), 1.0)
+        told = np.flatnonzero((column >= 0) & shared.any(axis=1)[column])
+        votes[told, shared.argmax(axis=1)[column[told]]] += 1.0
+    largest = np.bincount(codes[codes[:, reference] >= 0, reference]).argmax()
+    return np.where(votes.any(axis=1), votes.argmax(axis=1), largest)
 
 
 def classified(table: Partitions, y: np.ndarray, told: float, seed: int) -> np.ndarray:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from benchmarks.record.design import PUBLISHED_SETS, Table
+from benchmarks.record import few
+from benchmarks.record.design import FEW_PART, PUBLISHED_SETS, Table
 from consilience import Partitions, datasets
 from consilience._support.errors import InputError
 from consilience.missing import drop_labels, drop_views
@@ -41,6 +42,11 @@ def make(table: Table) -> Given:
 
 
 def _labels(table: Table) -> Given:
+    if table.part == FEW_PART:
+        seed = seed_of(*table[:6], table.draw)
+        y, base = few.drawn(table, np.random.default_rng(seed))
+        y = np.unique(y, return_inverse=True)[1]
+        return Given(y, wanted(y, table.factor), seed, labels=Partitions.of(base))
     rng = np.random.default_rng(seed_of(table.data, table.draw))
     y, base = _base(table, rng)
     seed = seed_of(*table[2:6], table.draw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -156,18 +156,23 @@ def pairwise_information(partitions: Partitions) -> np.ndarray:
 
 
 def _pairwise_information(partitions: Partitions) -> np.ndarray:
+    out = np.eye(partitions.n_partitions)
+    for i, j, table in pair_tables(partitions):
+        out[i, j] = out[j, i] = adjusted_information(table, exact_terms=_EXACT_TERMS_OF_PAIRS)
+    return out
+
+
+def pair_tables(partitions: Partitions) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Two base clusterings, i < j, and how many instances each pair of their clusters shares; all pairs."""
     rows, offsets, codes = partitions.distinct, partitions.offsets, partitions.distinct.codes
     m = partitions.n_partitions
     whole = contingency(codes, offsets, rows.counts.astype(float)) if offsets[-1] <= _MAX_SIDE else None
-    out = np.eye(m)
     for i in range(m):
         for j in range(i + 1, m):
             if whole is not None:
-                table = whole[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
+                yield i, j, whole[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
             else:
-                table = _cross(codes[:, i], codes[:, j], rows.counts)
-            out[i, j] = out[j, i] = adjusted_information(table, exact_terms=_EXACT_TERMS_OF_PAIRS)
-    return out
+                yield i, j, _cross(codes[:, i], codes[:, j], rows.counts)
 
 
 def _cross(first: np.ndarray, second: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -182,13 +187,16 @@ def _cross(first: np.ndarray, second: np.ndarray, counts: np.ndarray) -> np.ndar
     return np.bincount(a * width + b, counts[both], height * width).reshape(height, width)
 
 
-def adjusted_information(table: np.ndarray, *, exact_terms: int | None = None) -> float:
+def adjusted_information(
+    table: np.ndarray, *, of_coarser: bool = False, exact_terms: int | None = None
+) -> float:
     r"""Mutual information of a contingency table, adjusted for chance; NaN for an empty table.
 
     .. math:: \frac{I - E[I]}{\frac12 (H_1 + H_2) - E[I]}
 
-    as in scikit-learn. Where the exact expectation under random labels is expensive (large tables of many
-    instances), an approximation takes its place; see `_chance_information`.
+    as in scikit-learn; `of_coarser` divides by the smaller entropy instead of the mean. Where the exact
+    expectation under random labels is expensive (large tables of many instances), an approximation takes its
+    place; see `_chance_information`.
     """
     table = table[table.any(axis=1)][:, table.any(axis=0)]
     if not table.size:
@@ -203,7 +211,7 @@ def adjusted_information(table: np.ndarray, *, exact_terms: int | None = None) -
         return 1.0  # the same partition under other names, exactly
     in_a, in_b, in_cells = (xlogy(sizes, sizes).sum() / n for sizes in (a, b, cells))
     information = np.log(n) + in_cells - in_a - in_b
-    ceiling = np.log(n) - 0.5 * (in_a + in_b)
+    ceiling = np.log(n) - (max(in_a, in_b) if of_coarser else 0.5 * (in_a + in_b))
     limit = _EXACT_TERMS if exact_terms is None else exact_terms
     if len(a) * len(b) <= limit and np.minimum(a[:, None], b).sum() <= limit:
         chance = expected_mutual_information(table.astype(np.int64), int(n))

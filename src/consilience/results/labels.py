@@ -23,11 +23,12 @@ from consilience.consensus.base import taking_weights
 from consilience.core.grouping import group, largest_first
 from consilience.diagnostics import ClusterCount, choose_n_clusters, require_linked
 from consilience.evidence.partitions import Partitions
+from consilience.inference.sharing import sharing
 from consilience.metrics import ensemble_agreement
 from consilience.registry import resolve
 from consilience.results import selection
 from consilience.results._names import base_named
-from consilience.results.fusion import Candidate, Fusion
+from consilience.results.fusion import Candidate, Fusion, seed_of
 from consilience.results.preparing import merge_linked, read_weights
 
 
@@ -152,7 +153,10 @@ def fuse(
     if table is not partitions:
         labels = fusion.labels if row_of is None else fusion.labels[row_of]
         given_weights = None if given is None else tuple(given.tolist())
-        fusion = replace(fusion, labels=labels, partitions=partitions, given_weights=given_weights)
+        fusion = replace(
+            fusion, labels=labels, partitions=partitions, given_weights=given_weights, linked=row_of
+        )
+    fusion = replace(fusion, seed=seed_of(random_state))
     fusion = fusion if like is None else fusion.like(like)
     return fusion if named_after is None else fusion.named_after(named_after)
 
@@ -164,10 +168,10 @@ def fuse_partitions(
     unobserved: str,
     rng: np.random.RandomState,
     verbose: int,
-    lead: float | None,
+    by: selection.Rule | None,
     progress: Progress | None = None,
 ) -> Fusion:
-    """`fuse` on a table that was read; `lead` of None follows from the numbers of base clusters.
+    """`fuse` on a table that was read; `by` says how "auto" compares methods, None leaves it to the table.
 
     A row of the table may stand for many instances: the answer then has one label for each row.
     """
@@ -180,7 +184,7 @@ def fuse_partitions(
     k = feasible_clusters(k, counting)
     seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
-        choice = _choose(known, k, lead, unobserved, seed, verbose, progress)
+        choice = _choose(known, k, by, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
         if known.base_weights is not None and not isinstance(model, LabelMethod):
@@ -213,7 +217,7 @@ def numbered_by_size(
 def _choose(
     table: Partitions,
     k: int,
-    lead: float | None,
+    by: selection.Rule | None,
     unobserved: str,
     seed: int,
     verbose: int,
@@ -226,20 +230,18 @@ def _choose(
     features, tried = features_of(table, k), table
     if features.n_rows > selection.SAMPLE:
         tried = table.counting.sample(selection.SAMPLE, np.random.RandomState(seed))
-        features = features._replace(labels_each=labels_each(tried))
-    plan = selection.plan(features, limits_for(table), lead)
+    if by is None and selection.mixed(features):
+        features = features._replace(shared=sharing(tried.counting))
+    plan = selection.plan(features, limits_for(table), by)
     models: dict[Candidate, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        while trials := selection.next_trials(plan, list(models)):
-            for candidate, model in candidates(
-                tried, k, trials.methods, unobserved, seed, polish=trials.polish
-            ):
-                models[candidate] = model
-                if verbose:
-                    tell(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}")
-                if progress is not None:
-                    progress(f"tried {candidate.name}", len(models), plan.n_steps)
+        for candidate, model in candidates(tried, k, plan.methods, unobserved, seed, polish=plan.polish):
+            models[candidate] = model
+            if verbose:
+                tell(f"fuse: {candidate.name}, agreement {candidate.agreement:.3f}")
+            if progress is not None:
+                progress(f"tried {candidate.name}", len(models), plan.n_steps)
         best, reason, ranked = selection.decide(plan, list(models))
         model = _again(table, k, best, unobserved, seed) if plan.sampled else models[best]
         if progress is not None:
@@ -248,21 +250,15 @@ def _choose(
 
 
 def features_of(table: Partitions, k: int) -> selection.Features:
-    """What the rule of "auto" looks at; base clusterings of weight 0 have no say."""
+    """What the rule of "auto" looks at first; base clusterings of weight 0 have no say."""
     table = table.counting
     ks, n_rows = table.n_clusters_per_partition, table.distinct.n_rows
-    return selection.Features(k, ks, n_rows, labels_each(table), table.base_weights)
-
-
-def labels_each(table: Partitions) -> float:
-    """How many labels an instance has on average, by the weights of the base clusterings."""
-    weights = np.ones(table.n_partitions) if table.base_weights is None else table.base_weights
-    return float(table.n_seen @ weights / table.n_instances)
+    return selection.Features(k, ks, n_rows, base_weights=table.base_weights)
 
 
 def limits_for(table: Partitions) -> dict[str, float]:
     """The most base clusters of each candidate; with weights, without those that learn weights themselves."""
-    made = {name: getattr(consensus, name) for name in selection.CANDIDATES}
+    made = {name: getattr(consensus, name) for name in {*selection.CANDIDATES, *selection.LIKELY}}
     weighted = table.base_weights is not None
     return {
         name: each.max_base_clusters for name, each in made.items() if not (weighted and each.weighs_bases)
@@ -275,10 +271,16 @@ def candidates(
     """Every candidate with its fitted model, each followed by what the mixture makes of it."""
     for name in names:
         model = named_method(name, k, unobserved, seed).fit(table)
-        yield Candidate(name, ensemble_agreement(model.labels_, table)), model
-        if polish and name != "MixtureConsensus":
+        by_mixture = name == "MixtureConsensus"
+        yield _candidate(name, model, table, by_mixture, polished=False), model
+        if polish and not by_mixture:
             model = _polished(table, model, unobserved)
-            yield Candidate(name, ensemble_agreement(model.labels_, table), polished=True), model
+            yield _candidate(name, model, table, True, polished=True), model
+
+
+def _candidate(name: str, model: Any, table: Partitions, by_mixture: bool, *, polished: bool) -> Candidate:
+    surprise = float(model.objective_[-1]) / table.n_instances if by_mixture else None
+    return Candidate(name, ensemble_agreement(model.labels_, table), polished, surprise)
 
 
 def _again(table: Partitions, k: int, candidate: Candidate, unobserved: str, seed: int) -> Any:
