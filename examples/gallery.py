@@ -40,6 +40,9 @@ def pictures(X: np.ndarray, ks: range) -> Iterator[tuple[str, Any]]:
     yield "base_agreement", plotting.plot_base_agreement(fusion)
     yield "missing", plotting.plot_missing(fusion)
 
+    stable = fuse(labels, 10, method="LWGP", random_state=0).stability(n_resamples=10)
+    yield "stability", plotting.plot_stability(stable)
+
     frame = pd.DataFrame(labels, index=[f"digit {i}" for i in range(len(X))])
     march = fuse(frame[: 4 * len(X) // 5], 8, random_state=0)
     april = fuse(frame[len(X) // 10 :], 10, like=march, random_state=0)

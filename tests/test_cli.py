@@ -577,7 +577,7 @@ class TestOtherCommands:
         for wrong, message in (
             (["--kind", "counts"], "--kind 'counts' names no view. Hint: as in --kind notes=..."),
             (["--weight", "size=much"], "--weight needs a number."),
-            (["--kind", "word=counts"], "kind speaks of a view 'word', which is not there."),
+            (["--kind", "word=counts"], "--kind speaks of a view 'word', which is not there."),
         ):
             assert run(["cluster", *files, "-k", "3", *wrong]) != 0
             assert message in said(capfd).err
@@ -585,13 +585,6 @@ class TestOtherCommands:
     @pytest.mark.parametrize(
         ("rows", "code", "message"),
         [
-            (
-                "p,0,0\nq,1,\nr,5,5\n",
-                1,
-                "view 'v' has no value (NaN) in row 1 (id 'q'), column 'y', but values in other columns of "
-                "that row (1 such row in the view). Hint: fill in the empty cell, leave the column out by "
-                "--columns, or empty all cells of that row (with --id, remove the row)",
-            ),
             (
                 "p,0,0\nq,1,?\nr,5,5\n",
                 2,

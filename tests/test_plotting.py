@@ -48,6 +48,7 @@ from consilience.plotting import (
     plot_membership,
     plot_missing,
     plot_pac,
+    plot_stability,
     plot_tracking,
     plot_views,
 )
@@ -112,7 +113,9 @@ def fused_views():
 def everything(fusion, resampled):
     """Each picture as a function of an axis."""
     count = choose_n_clusters(fusion.partitions, random_state=0)
-    model = PCE(n_clusters=3, random_state=0).fit(planted(60, 4, 3, noise=0.2, missing=0.2, seed=0)[1])
+    small = planted(60, 4, 3, noise=0.2, missing=0.2, seed=0)[1]
+    model = PCE(n_clusters=3, random_state=0).fit(small)
+    stable = fuse(small, 3, method="DAL", random_state=0).stability(n_resamples=2)
     return {
         "plot_consensus": lambda ax=None: plot_consensus(fusion, ax=ax),
         "plot_membership": lambda ax=None: plot_membership(fusion, ax=ax),
@@ -130,6 +133,7 @@ def everything(fusion, resampled):
         "plot_flow": lambda ax=None: plot_flow(fusion, ["base 0", "base 3"], ax=ax),
         "plot_convergence": lambda ax=None: plot_convergence(model, ax=ax),
         "plot_views": lambda ax=None: plot_views(fused_views(), ax=ax),
+        "plot_stability": lambda ax=None: plot_stability(stable, ax=ax),
     }
 
 
@@ -138,8 +142,8 @@ class TestEveryPicture:
         assert {*everything(fusion, resampled), "cluster_colors"} == set(plotting.__all__)
 
     def test_draws_into_the_axis_that_is_given_and_opens_no_figure(self, fusion, resampled):
-        figure, grid = plt.subplots(4, 4, figsize=(16, 16), layout="constrained")
-        pairs = zip(everything(fusion, resampled).items(), grid.flat, strict=True)
+        figure, grid = plt.subplots(4, 5, figsize=(20, 16), layout="constrained")
+        pairs = zip(everything(fusion, resampled).items(), grid.flat, strict=False)
         for (name, draw), ax in pairs:
             assert draw(ax) is ax, name
         assert plt.get_fignums() == [figure.number]
@@ -688,6 +692,35 @@ class TestHardCases:
         tracemalloc.stop()
         assert len(points) == 20_000
         assert peak < 400 * 1_000_000  # bytes an instance: a few dozen numbers
+
+
+class TestStability:
+    def test_bars_are_the_figures(self):
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, 3, 150)
+        names = ["$a", "b", "c", "_d"]
+        base = {name: np.where(rng.random(150) < 0.3, rng.integers(0, 3, 150), truth) for name in names}
+        found = fuse(base, 3, method="DAL", random_state=0).rename({1: "some"}).stability(n_resamples=3)
+        refits, clusters = plot_stability(found).child_axes
+        widths = [bar.get_width() for bar in refits.patches]
+        assert_allclose(widths, [found.parts[0].ari, *(one.ari for one in found.left_out)])
+        assert_allclose(sorted(refits.lines[0].get_xdata()), sorted(one.ari for one in found.refits[:3]))
+        held = [min(one.instances, one.sources) for one in found.clusters]
+        assert_allclose([bar.get_width() for bar in clusters.patches], held)
+        assert [to_hex(bar.get_facecolor()).upper() for bar in clusters.patches] == cluster_colors(3)
+        assert [tick.get_text() for tick in clusters.get_yticklabels()] == ["0", "some", "2"]
+
+    def test_sources_that_cannot_be_left_out_are_not_drawn(self):
+        truth = np.tile([0.0, 1.0], 30)
+        left, right = truth.copy(), truth.copy()
+        left[30:], right[:30] = np.nan, np.nan
+        fusion = fuse({"left": left, "right": right, "link": truth}, 2, method="DAL", random_state=0)
+        refits = plot_stability(fusion.stability(n_resamples=0)).child_axes[0]
+        assert len(refits.patches) == 2
+
+    def test_needs_a_stability(self):
+        with pytest.raises(TypeError, match="plot_stability needs a Stability, got dict"):
+            plot_stability({})
 
 
 class TestGallery:

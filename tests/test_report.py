@@ -690,7 +690,7 @@ class TestSections:
     def test_each_has_a_title_a_form_and_a_template(self):
         assert [section.__name__.rpartition(".")[2] for section in SECTIONS] == [
             *("answer", "clusters", "doubtful", "changes", "profile"),
-            *("missing", "sources", "counts", "compare", "method"),
+            *("missing", "sources", "stability", "counts", "compare", "method"),
         ]
         for section in SECTIONS:
             folder = files(section.__name__)
@@ -1074,6 +1074,28 @@ class TestLiving:
         assert "&lt;b&gt;Bonn" in page
         assert "<b>Bonn" not in page
         assert "What else distinguishes" not in render(summarize(fusion))
+
+    def test_stability(self):
+        fusion = labelled()[0].rename({0: "<b>many"})
+        found = fusion.stability(n_resamples=2)
+        summary = summarize(fusion, stability=found)
+        assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+        told = summary["results"][0]["stability"]
+        assert told["sentences"] == list(found.sentences)
+        assert [part["ari"] for part in told["parts"]] == [part.ari for part in found.parts]
+        assert [one["verdict"] for one in told["clusters"]] == [one.verdict for one in found.clusters]
+        page = render(summary)
+        assert ">How stable it is, and what drives it</h2>" in page
+        assert "<b>many" not in page
+        assert "How stable it is" not in render(summarize(fusion))
+        other = fuse(fusion.partitions, 2, method="DAL", random_state=0)
+        assert f"Only <bdi>{summary['results'][0]['name']}" in render([fusion, other], stability=found)
+
+    def test_a_stability_of_something_else(self, fusion):
+        with pytest.raises(TypeError, match=r"must be a Stability, got dict\. Hint"):
+            summarize(fusion, stability={})
+        with pytest.raises(ValueError, match=r"about other clusters than those of the result\. Hint"):
+            summarize(fusion, stability=labelled()[0].stability(n_resamples=1))
 
     def test_a_profile_of_something_else(self, fusion):
         with pytest.raises(TypeError, match=r"must be a Profile, got dict\. Hint"):

@@ -581,7 +581,8 @@ def april():
 def living(april, tmp_path_factory):
     facts = pd.DataFrame({"revenue": 10.0 * april.labels}, index=april.index.astype(object))
     path = tmp_path_factory.mktemp("living") / "page.html"
-    return write_report(april, path, title="April", profile=profile(april, facts))
+    stable = april.stability(n_resamples=2)
+    return write_report(april, path, title="April", profile=profile(april, facts), stability=stable)
 
 
 class TestLiving:
@@ -639,6 +640,26 @@ class TestLiving:
                 assert sentence in page.inner_text("#changes")
             assert page.locator("nav a[href='#changes']").is_visible()
             assert "revenue" in page.inner_text("#profile")
+
+    def test_stability(self, browser, living, april):
+        found = april.stability(n_resamples=2)
+        with opened(browser, living) as page:
+            text = page.inner_text("#stability")
+            for sentence in found.sentences:
+                assert sentence in text
+            bars = page.locator("figure[data-chart=refits] rect")
+            kinds = [part for part in found.parts if part.part != "left out"]
+            assert bars.count() == len(kinds) + len(found.left_out)
+            tips = [bar.get_attribute("data-tip") for bar in bars.all()]
+            first = found.left_out[0]
+            assert tips[len(kinds)].startswith(f"without {first.source}\nARI {first.ari:.2f}")
+            clusters = page.locator("figure[data-chart=holding] rect")
+            assert clusters.count() == len(found.clusters)
+            clusters.first.click()
+            assert page.locator("#chips [aria-pressed=true]").get_attribute("data-cluster") == "0"
+            rows = page.locator("#stability table tbody tr[data-row-cluster]")
+            assert rows.count() == len(found.clusters)
+            assert found.clusters[0].verdict in rows.first.inner_text()
 
     @pytest.mark.parametrize("viewport", [PHONE, DESK])
     def test_open_lines_fit(self, browser, living, viewport):

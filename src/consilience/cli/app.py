@@ -10,7 +10,10 @@ import typer
 import consilience
 from consilience.cli.help import App
 
-COMMANDS = ("fuse", "cluster", "predict", "explain", "compare", "methods", "simulate", "report", "demo")
+COMMANDS = (
+    *("fuse", "cluster", "predict", "explain", "stability"),
+    *("compare", "methods", "simulate", "report", "demo"),
+)
 GROUPS = ("bench", "federated")
 
 app = App(

@@ -215,13 +215,14 @@ class Run:
         if self.job.profile is not None and self.facts is None:
             self.facts = cli.saved.read_facts(self.job.profile, self.job.source, table)
 
-    def write(self, fusion: Fusion) -> None:
-        """Everything that was asked for."""
+    def write(self, fusion: Fusion, *, stability: bool = False) -> None:
+        """Everything that was asked for; with `stability`, after the result was fitted again to parts."""
         job, profile = self.job, None
         self.read_facts(fusion.partitions)
         if self.facts is not None:
             self.told("profiling", 0, 1)
             profile = consilience.diagnostics.profile(fusion, self.facts)
+        stable = fusion.stability(progress=self.told) if stability else None
         cli.results.write_fusion(
             fusion,
             self.outputs,
@@ -236,8 +237,10 @@ class Run:
             title=job.writing.title,
             excel_csv=job.writing.excel_csv,
             profile=profile,
+            stability=stable,
         )
-        self.words = fusion.summary() if profile is None else f"{fusion.summary()}\n\n{profile}"
+        said = (fusion.summary(), profile, stable)
+        self.words = "\n\n".join(str(part) for part in said if part is not None)
 
 
 # --- inputs and outputs -------------------------------------------------------------------------------------

@@ -105,6 +105,14 @@ Profile = Annotated[
         metavar="FILE",
     ),
 ]
+Stability = Annotated[
+    bool,
+    typer.Option(
+        "--stability",
+        help="Also fit again to parts of the instances and sources, and say how far the answer stays the "
+        "same and which source drives it; see consilience stability.",
+    ),
+]
 Noise = Annotated[
     bool,
     typer.Option(

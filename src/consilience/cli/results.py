@@ -26,6 +26,7 @@ from consilience.io import files
 from consilience.io.files import STDIO
 from consilience.io.write import label_array
 from consilience.report import render, summarize
+from consilience.results import Stability
 from consilience.results.saving import write_result
 
 Told = Callable[[str, int, int], None]
@@ -51,6 +52,7 @@ def write_fusion(
     save: str | None = None,
     title: str | None = None,
     profile: Profile | None = None,
+    stability: Stability | None = None,
     excel_csv: bool = False,
 ) -> None:
     """All that was asked for; the table of answers to standard output where nothing was.
@@ -69,7 +71,7 @@ def write_fusion(
         writers.append((imputed, lambda path: _write(outputs, path, beside, filled, told, excel_csv)))
     if report is not None or as_json:
         told("drawing the page", 0, 1)
-        summary = summarize(fusion, title=title, command=command(), profile=profile)
+        summary = summarize(fusion, title=title, command=command(), profile=profile, stability=stability)
         if report is not None:
             writers.append((report, lambda path: files.write_text(outputs, path, render(summary))))
         if as_json:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience.diagnostics import Profile
-from consilience.results import Comparison, Fusion
+from consilience.results import Comparison, Fusion, Stability
 
 _MANY_RESULTS = 5
 _LEAST_LISTED = 200
@@ -23,6 +23,7 @@ class Job(NamedTuple):
     command: str | None
     listed: int
     profile: Profile | None
+    stability: Stability | None = None
     name: str = ""  # of the result that is being told
 
     @property

@@ -18,7 +18,7 @@ from consilience.diagnostics import Profile
 from consilience.report.form import broken, length, plain, read
 from consilience.report.job import Job
 from consilience.report.sections import SECTIONS
-from consilience.results import Comparison, Fusion
+from consilience.results import Comparison, Fusion, Stability
 
 FORMAT = "consilience-report/1"
 
@@ -66,6 +66,7 @@ def summarize(
     created: datetime | str | None = None,
     listed: int = 3000,
     profile: Profile | None = None,
+    stability: Stability | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows, as numbers, texts, lists and dicts; what is unknown is None.
 
@@ -90,6 +91,8 @@ def summarize(
         each.
     profile : Profile, optional
         What :func:`consilience.diagnostics.profile` found for the (first) result.
+    stability : Stability, optional
+        What :meth:`consilience.Fusion.stability` found for the (first) result.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def summarize(
     )
     comparison = results if isinstance(results, Comparison) else None
     fusions = _named(results if comparison is None else comparison.fusions)
-    job = Job(fusions, comparison, command, listed, profile)
+    job = Job(fusions, comparison, command, listed, profile, stability)
     tables: list[Fusion] = []  # one for each table
     entries = []
     for name, fusion in fusions.items():

@@ -8,6 +8,7 @@ from consilience.results.fusion import Candidate, Fusion
 from consilience.results.headline import Headline, SourceUse
 from consilience.results.labels import fuse
 from consilience.results.saving import load, save
+from consilience.results.stability import Stability
 from consilience.results.views import fuse_views
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Headline",
     "Placed",
     "SourceUse",
+    "Stability",
     "compare",
     "fuse",
     "fuse_views",

@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from consilience._support.errors import InputTypeError
 from consilience._support.optional import optional_import
+from consilience._support.talk import Progress
 from consilience._support.values import counted, object_array
 from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
+from consilience.evidence.views import Views
 from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.placement import Placed, Placement
 from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
@@ -29,6 +32,9 @@ from consilience.results.headline import Headline, SourceUse, headline_of
 from consilience.results.saving import save
 from consilience.results.telling import as_html, as_text
 
+if TYPE_CHECKING:
+    from consilience.results.stability import Stability
+
 
 class Candidate(NamedTuple):
     """A method that was tried, and the mean NMI (sqrt) of its answer with the base clusterings."""
@@ -36,6 +42,9 @@ class Candidate(NamedTuple):
     method: str
     agreement: float
     polished: bool = False  # whether the mixture improved what it found
+    surprise: float | None = (
+        None  # negative log-likelihood of an instance's labels, where the mixture made it
+    )
 
     @property
     def name(self) -> str:
@@ -43,14 +52,22 @@ class Candidate(NamedTuple):
         return f"{self.method}, polished" if self.polished else self.method
 
 
+class GivenViews(NamedTuple):
+    """What `fuse_views` was given, of which its result keeps no more than it needs."""
+
+    table: Views
+    clusterer: Any
+    n_partitions: int | None
+
+
 class ViewUse(NamedTuple):
     """How a view was read, what was used of it, and how far it agrees with the clusters."""
 
     name: str
-    kind: str  # "counts", "measurements" or "links"
+    kind: str  # see `kind` of PSE
     looks: tuple[str, ...]  # scalings of its features
     n_rows: int  # that were used
-    n_empty: int  # rows without any entry, which count as absent
+    n_empty: int  # rows of counts without any entry, which count as absent
     agreement: float  # of its neighbours with the clusters: 0 as by chance, 1 always; NaN if it was not used
     weight: float
 
@@ -77,7 +94,7 @@ class Fusion:
     model : estimator
         The fitted estimator.
     candidates : tuple of Candidate
-        The methods that were compared, best first; empty where one was asked for.
+        The methods that were compared, by agreement; empty where one was asked for.
     cluster_count : ClusterCount or None
         How the number of clusters was found, where it was not given.
     neighbours : object or None
@@ -90,6 +107,12 @@ class Fusion:
         The weights of the sources that the user gave, in their order.
     view_diagnostics : ViewDiagnostics or None
         What the method knows of the views that it clustered; None where base clusterings were merged.
+    seed : int or None
+        The `random_state` that was given, where it was a number.
+    linked : ndarray of shape (n_instances,) or None
+        A number for every instance, the same for those that had to be in the same cluster.
+    given_views : GivenViews or None
+        The tables that `fuse_views` was given. A saved file does not hold them.
     headline : Headline
         The figures that summary, notebook and report all say: see :class:`Headline`.
     diagnostics : Diagnostics
@@ -108,6 +131,11 @@ class Fusion:
     cluster_names: tuple[str, ...] | None = None
     given_weights: Sequence[float] | None = None
     view_diagnostics: ViewDiagnostics | None = None
+    seed: int | None = None
+    linked: np.ndarray | None = None
+    given_views: GivenViews | None = None
+
+    UNSAVED: ClassVar[tuple[str, ...]] = ("given_views",)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "view_diagnostics" not in state and hasattr(state.get("model"), "view_readings_"):
@@ -416,6 +444,74 @@ class Fusion:
             given_weights=self.given_weights,
         )
 
+    def stability(
+        self,
+        views: Any = None,
+        *,
+        mask: Any = None,
+        on: str | None = None,
+        n_resamples: int = 20,
+        share: float = 0.8,
+        leave_out: bool | None = None,
+        random_state: Any = None,
+        progress: Progress | bool | None = None,
+    ) -> Stability:
+        """How far the answer changes with other instances and sources, and which source drives it.
+
+        The same method with the same settings is fitted again to random parts of the instances, to random
+        parts of the sources, and to all sources but one, each in turn. A number of clusters that was found
+        is looked for again. Every answer is compared with this one on the instances that both have.
+
+        Parameters
+        ----------
+        views : list or dict of tables, optional
+            What `fuse_views` got. Only for a result of views that was saved: the file does not hold them.
+        mask, on
+            As in :func:`consilience.fuse_views`, with `views`.
+        n_resamples : int, default=20
+            Random parts of the instances, and as many of the sources. 0 leaves both out. A part of fewer than
+            ten sources is all of them but one, so these are not drawn beside those that are left out.
+        share : float, default=0.8
+            The share of the instances, or of the sources, in a part.
+        leave_out : bool, optional
+            Whether to leave each source out in turn. None does so for 30 sources or fewer.
+        random_state : int, RandomState or None, default=None
+            Draws the parts, and is the seed of every fit. None is the seed of the fusion, where it had one.
+        progress : bool or callable, optional
+            As in :func:`consilience.fuse`.
+
+        Returns
+        -------
+        stability : Stability
+            ``print`` it for sentences and tables.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from consilience import fuse
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.integers(0, 3, 300)
+        >>> teams = {name: np.where(rng.random(300) < 0.1, rng.integers(0, 3, 300), truth) for name in "abcd"}
+        >>> found = fuse(teams, 3, random_state=0).stability(n_resamples=5)
+        >>> [cluster.verdict for cluster in found.clusters]
+        ['stable', 'stable', 'stable']
+        >>> round(min(left.ari for left in found.left_out), 1)
+        0.9
+        """
+        from consilience.results.stability import stability  # which fits results itself
+
+        return stability(
+            self,
+            views,
+            mask=mask,
+            on=on,
+            n_resamples=n_resamples,
+            share=share,
+            leave_out=leave_out,
+            random_state=random_state,
+            progress=progress,
+        )
+
     def like(self, earlier: Any) -> Fusion:
         """The same clusters under the numbers of the earlier ones that they overlap most.
 
@@ -491,6 +587,11 @@ class Fusion:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def seed_of(random_state: Any) -> int | None:
+    """A seed that can be kept."""
+    return int(random_state) if isinstance(random_state, Integral) else None
 
 
 def without_labels(table: Partitions) -> Partitions:

@@ -46,14 +46,19 @@ def read_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def merge_linked(partitions: Partitions, pairs: Any) -> tuple[Partitions, np.ndarray]:
-    """The table with instances that belong together in one row, and the row of every instance.
-
-    A row has the label that most of its instances have, and none where two are equally frequent.
-    """
+    """The table with instances that belong together in one row, and the row of every instance."""
     rows = [_pair(partitions, number, pair) for number, pair in enumerate(pairs)]
     n = partitions.n_rows
     a, b = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     _, group = connected_components(coo_array((np.ones(len(a)), (a, b)), shape=(n, n)), directed=False)
+    return merge_rows(partitions, group), group
+
+
+def merge_rows(partitions: Partitions, group: np.ndarray) -> Partitions:
+    """The table with a row per group; `group` has that of every row.
+
+    It has the label that most of its instances have, and none where two are equally frequent.
+    """
     n_groups = int(group.max()) + 1
     codes = np.full((n_groups, partitions.n_partitions), MISSING, dtype=partitions.codes.dtype)
     for j, column in enumerate(partitions.codes.T):
@@ -68,8 +73,7 @@ def merge_linked(partitions: Partitions, pairs: Any) -> tuple[Partitions, np.nda
         tied = (row[before] == row[best]) & (votes[before] == votes[best]) & (before != best)
         codes[row[best], j] = np.where(tied, MISSING, label[best])
     counts = np.bincount(group, partitions.counts, n_groups).astype(np.int64)
-    merged = replace(partitions, codes=codes, counts=counts, index=None, index_name=None)
-    return merged, group
+    return replace(partitions, codes=codes, counts=counts, index=None, index_name=None)
 
 
 def _pair(partitions: Partitions, number: int, pair: Any) -> tuple[int, int]:

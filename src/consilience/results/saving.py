@@ -430,8 +430,10 @@ def _says_itself(cls: type, method: str) -> bool:
 
 
 def _is_derived(cls: type, name: str) -> bool:
-    """Whether an attribute is computed when it is asked for."""
-    return any(isinstance(vars(base).get(name), cached_property) for base in cls.__mro__)
+    """Whether an attribute is computed when it is asked for, or not worth keeping."""
+    return name in getattr(cls, "UNSAVED", ()) or any(
+        isinstance(vars(base).get(name), cached_property) for base in cls.__mro__
+    )
 
 
 def _checked(result: Any) -> Any:

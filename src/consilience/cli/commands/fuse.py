@@ -29,6 +29,7 @@ def fuse(
         typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN"),
     ] = None,
     profile: options.Profile = None,
+    stability: options.Stability = False,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +60,7 @@ def fuse(
     job.check_outputs()
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
     about |= {"like": like, "profile": profile}
-    further = [*about.values(), noise, writing.imputed, name_after, weights]
+    further = [*about.values(), noise, writing.imputed, name_after, weights, stability]
     if job.folder is not None and len(labels) == 1 and not any(further):
         with job.run() as run:
             run.words = cli.blocks.fuse_to_folder(
@@ -97,7 +98,7 @@ def fuse(
             progress=run.told,
             **settings,
         )
-        run.write(fusion)
+        run.write(fusion, stability=stability)
 
 
 def _weights(text: str) -> dict[str, float]:

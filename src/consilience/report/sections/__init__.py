@@ -28,6 +28,7 @@ from consilience.report.sections import (
     missing,
     profile,
     sources,
+    stability,
 )
 
 SECTIONS: tuple[ModuleType, ...] = (
@@ -38,6 +39,7 @@ SECTIONS: tuple[ModuleType, ...] = (
     profile,
     missing,
     sources,
+    stability,
     counts,
     compare,
     method,
