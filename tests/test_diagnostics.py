@@ -77,7 +77,7 @@ class TestAgainstLoops:
     def test_margin_and_alternative(self, noisy):
         base, labels = noisy
         found = diagnose(read(base), labels)
-        _, margin, alternative = plain_judgement(base, labels)
+        _, margin, alternative, _ = plain_judgement(base, labels)
         assert_allclose(found.margin, margin, atol=1e-12)
         assert_array_equal(found.alternative, alternative)
         assert (found.alternative != labels)[labels >= 0].all()
@@ -278,8 +278,7 @@ class TestLaws:
             for table in (base, copies):
                 found = diagnose(read(table), labels)
                 assert (found.margin < 0.5).any()
-                assert found.confidence[found.margin < 0.5].max() < 0.71
-                assert found.confidence[found.margin < 0.45].max() < 0.6
+                assert found.confidence[found.margin < 0.5].max() < 0.5
 
     def test_large_tables_are_sampled_for_skill_by_their_rows_alone(self, monkeypatch):
         truth, base = planted(3000, 4, 3, noise=0.3, missing=0.2, seed=3)

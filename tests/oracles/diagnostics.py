@@ -189,7 +189,8 @@ def plain_posterior(base, labels):
 
 
 def plain_judgement(base, labels):
-    """The posterior and the average overlap, mixed by the dependence: confidence, margin, alternative."""
+    """The posterior and the average overlap, mixed by the dependence: confidence, margin, alternative, and
+    the chance of every cluster."""
     n, m = base.shape
     n_clusters = labels.max() + 1
     prior = np.array([np.sum(labels == c) for c in range(n_clusters)]) / np.sum(labels >= 0)
@@ -197,6 +198,7 @@ def plain_judgement(base, labels):
     likely = np.zeros((n, n_clusters))
     likely[labels >= 0] = posterior
     out, margin, alternative = np.zeros(n), np.zeros(n), np.full(n, -1)
+    chances = np.tile(prior, (n, 1))
     for i in range(n):
         z = labels[i]
         if z < 0:
@@ -220,12 +222,15 @@ def plain_judgement(base, labels):
         if len(seen) == 1:
             alike = [p for p in range(n) if base[p, seen[0]] == base[i, seen[0]] and labels[p] >= 0]
             out[i] = min(out[i], np.mean([labels[p] == z for p in alike]))
+        rest = sum(chance[c] for c in range(n_clusters) if c != z)
+        for c in range(n_clusters):
+            chances[i, c] = chance[c] = out[i] if c == z else (1 - out[i]) * chance[c] / rest
         rivals = [c for c in range(n_clusters) if c != z and known[c] and chance[c] > 0]
         if rivals:
             alternative[i] = max(rivals, key=lambda c: chance[c])
         second = chance[alternative[i]] if rivals else 0.0
         margin[i] = out[i] / (out[i] + second) if out[i] + second > 0 else 0.5
-    return out, margin, alternative
+    return out, margin, alternative, chances
 
 
 def plain_confidence(base, labels):

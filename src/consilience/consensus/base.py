@@ -308,6 +308,21 @@ class LabelMethod(Clusterer):
         """
         return self._placement.place(self._encode_labels(X, unknown)).confidence
 
+    def predict_proba(self, X: Any, *, unknown: Unknown = "error") -> np.ndarray:
+        """The chance of every cluster for new instances, (n_new, n_clusters); rows sum to one.
+
+        That of the cluster which `predict` gives is `predict_confidence`. A row without any label has the
+        shares of the clusters.
+
+        Parameters
+        ----------
+        X : table of labels
+            As in `predict`.
+        unknown : {"error", "missing"}, default="error"
+            As in `predict`.
+        """
+        return self._placement.chances(self._encode_labels(X, unknown))
+
     def score(self, X: Any, y: Any = None) -> float:
         """Mean agreement (NMI) of the clusters that `predict` gives with the base labels of these instances.
 

@@ -13,6 +13,7 @@ from consilience.diagnostics.overview import (
 )
 from consilience.diagnostics.summary import Diagnostics, diagnose
 from consilience.diagnostics.typical import TypicalLabels, typical_labels
+from consilience.inference.chances import chances
 from consilience.inference.counting import ClusterCount, choose_n_clusters
 from consilience.inference.neighbours import support
 from consilience.inference.posterior import confidence
@@ -24,6 +25,7 @@ __all__ = [
     "Profile",
     "TypicalLabels",
     "base_table",
+    "chances",
     "choose_n_clusters",
     "cluster_flow",
     "confidence",

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from consilience.inference.chances import chances_of_rows
 from consilience.inference.posterior import Evidence, FittedRows, judge_rows, place_rows, predict_labels
 
 
-class Placed(NamedTuple):
-    """Where new instances were put, an entry for each."""
-
+class _Places(NamedTuple):
     labels: np.ndarray  # -1 where nothing is known of one, unless such instances go to the largest cluster
     confidence: np.ndarray
     alternative: np.ndarray  # the next best cluster, -1 for none
+
+
+class Placed(_Places):
+    """Where new instances were put: ``labels``, ``confidence`` and ``alternative``, an entry for each.
+
+    A tuple of these three; ``chances`` are computed when first asked for.
+    """
+
+    _weigh: Callable[[], np.ndarray]
+
+    @classmethod
+    def of(
+        cls,
+        labels: np.ndarray,
+        confidence: np.ndarray,
+        alternative: np.ndarray,
+        chances: Callable[[], np.ndarray],
+    ) -> Placed:
+        """Newcomers whose chances a function returns."""
+        placed = cls(labels, confidence, alternative)
+        placed._weigh = chances
+        return placed
+
+    @cached_property
+    def chances(self) -> np.ndarray:
+        """The chance of every cluster, (n_new, n_clusters): see :attr:`Fusion.chances`.
+
+        One of which nothing is known has the shares of the clusters, whatever its label.
+        """
+        return self._weigh()
 
 
 class Placement(NamedTuple):
@@ -41,4 +72,9 @@ class Placement(NamedTuple):
         labels = self.labels(codes)
         found = judge_rows(self.evidence, self.evidence.numbering.recode(codes), labels, leave_out=False)
         sure = np.where((codes < 0).all(axis=1), 0.0, found.confidence)
-        return Placed(labels, sure, found.alternative)
+        weigh = partial(chances_of_rows, self.evidence, codes, labels, leave_out=False)
+        return Placed.of(labels, sure, found.alternative, weigh)
+
+    def chances(self, codes: np.ndarray) -> np.ndarray:
+        """The chance of every cluster for the rows."""
+        return chances_of_rows(self.evidence, codes, self.labels(codes), leave_out=False)

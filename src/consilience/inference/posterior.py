@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,13 +150,13 @@ def confidence(
 def judge(
     partitions: Partitions, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
 ) -> Judgement:
-    r"""Confidence, margin and alternative of every instance: one chance per cluster decides all three.
+    """Confidence, margin and alternative of every instance: one chance per cluster decides all three.
 
-    The chance of a cluster c is the formula of `confidence` with c for z. The alternative is the other
-    cluster of the highest chance among those a member of which shares a label with the instance; -1 if there
-    is none. The margin is own / (own + that one): below .5 the alternative has the higher chance. Then the
-    confidence is below :math:`1 / \sqrt 2`, up to what smoothing changes: overlaps of two clusters with the
-    same labels cannot both be above that.
+    The chance of the own cluster is its confidence. The other clusters share what is left in proportion to
+    the formula of `confidence` with each for z: see `chances`. The alternative is the other cluster of the
+    highest chance among those a member of which shares a label with the instance; -1 if there is none. The
+    margin is own / (own + that one): below .5 the alternative has the higher chance, and the confidence is
+    below .5.
 
     Parameters as in `confidence`.
     """
@@ -429,29 +430,22 @@ def judge_rows(evidence: Evidence, codes: np.ndarray, labels: np.ndarray, *, lea
 
     With `leave_out`, of rows that are among those counted.
     """
-    own_overlap, overlap = (_overlap(evidence, leave_out=leave_out, own=own) for own in (True, False))
-    purity = evidence.together / np.maximum(evidence.together.sum(axis=1, keepdims=True), 1.0)
+    weigh = weighing(evidence, leave_out=leave_out)
     codes, labels = np.ascontiguousarray(codes), np.asarray(labels)
     sure, margin = np.empty(len(codes)), np.empty(len(codes))
     alternative = np.empty(len(codes), dtype=np.int64)
 
     def one(block: slice) -> None:
-        rows, z = codes[block], np.maximum(labels[block], 0)
-        place, n_seen = np.arange(len(rows)), (rows >= 0).sum(axis=1)
-        average = _gathered(rows, evidence.offsets, overlap)
-        shared = average > 0.0  # some member of the cluster has one of the labels
-        average[place, z] = _of_own_cluster(own_overlap, evidence.offsets, rows, z).sum(axis=1)
-        average /= np.maximum(n_seen, 1)[:, None]
-        chance = (1.0 - evidence.dependence) * _posterior(evidence, rows) + evidence.dependence * average
-        limit = _of_own_cluster(purity, evidence.offsets, rows, z).sum(axis=1)
-        own = np.where(n_seen == 1, np.minimum(chance[place, z], limit), chance[place, z])
-        chance[~shared] = -1.0
-        chance[place, z] = -1.0
+        z, place = np.maximum(labels[block], 0), np.arange(block.stop - block.start)
+        chance, shared = weigh(codes[block], labels[block])
+        own = chance[place, z]
+        chance[~shared] = 0.0
+        chance[place, z] = 0.0
         best = chance.argmax(axis=1)
-        second = np.maximum(chance[place, best], 0.0)
+        second = chance[place, best]
         both = own + second
-        told = (both > 0.0) & (n_seen > 0)
-        sure[block] = np.where(n_seen == 0, evidence.prior[z], own)
+        told = (both > 0.0) & (codes[block] >= 0).any(axis=1)
+        sure[block] = own
         margin[block] = np.divide(own, both, out=np.full_like(both, 0.5), where=told)
         alternative[block] = np.where(second > 0.0, best, -1)
 
@@ -459,3 +453,53 @@ def judge_rows(evidence: Evidence, codes: np.ndarray, labels: np.ndarray, *, lea
     for values, nothing in ((sure, 0.0), (margin, 0.0), (alternative, -1)):
         values[labels < 0] = nothing
     return Judgement(sure, margin, alternative)
+
+
+Weighing = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def weighing(evidence: Evidence, *, leave_out: bool) -> Weighing:
+    """What weighs rows of base labels and their clusters: a function of both, for a block of rows.
+
+    It returns the chance of every cluster, and whether some member of the cluster has one of the labels. The
+    own cluster has the chance of `confidence`; the others share what is left in proportion to the same
+    formula. A row without labels has the shares of the clusters.
+    """
+    own_overlap, overlap = (_overlap(evidence, leave_out=leave_out, own=own) for own in (True, False))
+    purity = evidence.together / np.maximum(evidence.together.sum(axis=1, keepdims=True), 1.0)
+
+    def weigh(rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        place, z, n_seen = np.arange(len(rows)), np.maximum(labels, 0), (rows >= 0).sum(axis=1)
+        average = _gathered(rows, evidence.offsets, overlap)
+        shared = average > 0.0
+        average[place, z] = _of_own_cluster(own_overlap, evidence.offsets, rows, z).sum(axis=1)
+        average /= np.maximum(n_seen, 1)[:, None]
+        chance = (1.0 - evidence.dependence) * _posterior(evidence, rows) + evidence.dependence * average
+        limit = _of_own_cluster(purity, evidence.offsets, rows, z).sum(axis=1)
+        own = np.where(n_seen == 1, np.minimum(chance[place, z], limit), chance[place, z])
+        chance = complete_chances(chance, labels, own, evidence.prior)
+        chance[n_seen == 0] = evidence.prior
+        return chance, shared
+
+    return weigh
+
+
+def complete_chances(
+    weights: np.ndarray, labels: np.ndarray, confidence: np.ndarray, shares: np.ndarray
+) -> np.ndarray:
+    """Rows of sum one: the own cluster has the confidence, others share the rest in proportion to weights.
+
+    Where there are no other weights, in proportion to the shares of the clusters. A row without a cluster
+    (-1) divides all of it.
+    """
+    out, place, some = weights.copy(), np.arange(len(weights)), labels >= 0
+    z = np.maximum(labels, 0)
+    out[place[some], z[some]] = 0.0
+    lost = ~out.any(axis=1)
+    out[lost] = shares
+    out[place[some], z[some]] = 0.0
+    left = np.where(some, 1.0 - confidence, 1.0)
+    total = out.sum(axis=1)
+    out *= np.divide(left, total, out=np.zeros_like(total), where=total > 0.0)[:, None]
+    out[place[some], z[some]] = confidence[some]
+    return out

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from consilience.core.graphs import Neighbours
 from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
+from consilience.inference.posterior import complete_chances
 from consilience.multiview.reading import Reading, ViewReading, read, stored
 from consilience.multiview.rows import canonical_order, equal_instances, equal_rows, mean_of_equals
 from consilience.multiview.scaling import recognise
@@ -73,6 +74,10 @@ class ViewDiagnostics(Protocol):
         """Per instance, how sure its cluster is, 0 to 1."""
 
     @property
+    def chances_(self) -> np.ndarray:
+        """Per instance, the chance of every cluster: rows of sum one, with the confidence of the own one."""
+
+    @property
     def confidence_reading_(self) -> str:
         """One sentence that says how to read the confidence."""
 
@@ -89,6 +94,9 @@ class ViewDiagnostics(Protocol):
 
     def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Clusters of new instances (-1 where nothing is known of one), how sure, and which would be next."""
+
+    def predict_proba(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """The chance of every cluster for new instances; as rows of `chances_`."""
 
 
 def shares_in_view(view: InView, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -225,6 +233,11 @@ class ViewNeighbours:
         """The cluster of new instances, from the `labels` of those that were fitted; how sure; the next."""
         return elected(self.votes_of_new(X, labels, mask))
 
+    def chances(self, X: Any, labels: np.ndarray, mask: Any = None) -> np.ndarray:
+        """The chance of every cluster for new instances: its share of their neighbours."""
+        votes = self.votes_of_new(X, labels, mask)
+        return chances_of_votes(votes, *elected(votes)[:2], labels)
+
 
 def elected(votes: np.ndarray, labels: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The clusters of most votes (-1 without any), or those that were given; their share, and the next."""
@@ -235,6 +248,19 @@ def elected(votes: np.ndarray, labels: np.ndarray | None = None) -> tuple[np.nda
     others = votes.copy()
     others[place, own] = 0.0
     return labels, sure, np.where(others.any(axis=1), others.argmax(axis=1), -1)
+
+
+def chances_of_votes(
+    votes: np.ndarray, labels: np.ndarray, confidence: np.ndarray, fitted: np.ndarray
+) -> np.ndarray:
+    """The chance of every cluster: that of the own one is its confidence, others share the rest by votes.
+
+    An instance without votes has the shares of the clusters among the `fitted` labels.
+    """
+    shares = np.bincount(fitted[fitted >= 0], minlength=votes.shape[1]) / np.count_nonzero(fitted >= 0)
+    found = complete_chances(votes, labels, confidence, shares)
+    found[~votes.any(axis=1)] = shares
+    return found
 
 
 def _shares(graphs: list[sp.csr_array], labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -322,6 +348,11 @@ class NeighbourDiagnostics:
         return elected(self._votes, self.labels_)[1]
 
     @property
+    def chances_(self) -> np.ndarray:
+        """The share of every cluster among an instance's neighbours."""
+        return chances_of_votes(self._votes, self.labels_, self.confidence_, self.labels_)
+
+    @property
     def borders_(self) -> tuple[np.ndarray, np.ndarray]:
         """The share of neighbours in the own cluster among those in it and in the next; that one."""
         _, own, behind = elected(self._votes, self.labels_)
@@ -357,6 +388,14 @@ class NeighbourDiagnostics:
 
     def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the method itself puts new instances, if it can, else where their neighbours are."""
+        return self._placed(X, mask)[1]
+
+    def predict_proba(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """The chance of every cluster for new instances: its share of their neighbours."""
+        votes, (labels, sure, _) = self._placed(X, mask)
+        return chances_of_votes(votes, labels, sure, self.labels_)
+
+    def _placed(self, X: Any, mask: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         votes = self.neighbours.votes_of_new(X, self.labels_, mask)
         predict = getattr(self.model, "predict", None)
-        return elected(votes, None if predict is None else np.asarray(predict(X, mask=mask)))
+        return votes, elected(votes, None if predict is None else np.asarray(predict(X, mask=mask)))

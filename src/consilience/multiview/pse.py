@@ -21,12 +21,14 @@ from consilience.core.parameters import parameters
 from consilience.evidence.cells import ColumnScaling
 from consilience.evidence.views import Views
 from consilience.inference.counts import Finding
+from consilience.inference.posterior import complete_chances
 from consilience.metrics import matched_accuracy_score
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.neighbours import (
     SILENT,
     InView,
     ViewDiagnostics,
+    chances_of_votes,
     mean_support,
     support_of_clusters,
 )
@@ -516,6 +518,17 @@ def confidence(result: PSEResult, labels: np.ndarray, margin: np.ndarray, n_clus
     return out
 
 
+def chances(result: PSEResult, labels: np.ndarray, centers: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    """The chance of every cluster: that of the own one is its confidence, and the others share the rest by
+    one over the squared distance to their centre. The shares of clusters where nothing is known."""
+    k, some = len(centers), result.embedding.any(axis=1) & (labels >= 0)
+    shares = np.bincount(labels[labels >= 0], minlength=k) / np.count_nonzero(labels >= 0)
+    out = np.tile(shares, (len(labels), 1))
+    d = euclidean_distances(result.embedding[some], centers, squared=True)
+    out[some] = complete_chances(1.0 / np.maximum(d, 1e-12), labels[some], confidence[some], shares)
+    return out
+
+
 def _found_alone(result: PSEResult, labels: np.ndarray, n_clusters: int) -> float:
     """The share of rows that clusters of a view alone, matched with all, put where they are."""
     right = total = 0.0
@@ -777,6 +790,13 @@ class PSE(ViewMethod):
             return borders(self._result, self.labels_, self._centers[: self.n_clusters_])
 
     @property
+    def chances_(self) -> np.ndarray:
+        """Per instance, the chance of every cluster: rows of sum one, with the confidence of the own one."""
+        with one_thread():
+            centers = self._centers[: self.n_clusters_]
+            return chances(self._result, self.labels_, centers, self.confidence_)
+
+    @property
     def confidence_reading_(self) -> str:
         """One sentence that says how to read the confidence."""
         return (
@@ -852,13 +872,30 @@ class PSE(ViewMethod):
         X, mask
             As in `predict`.
         """
-        votes = self._votes(X, mask)
+        return self._placed(self._votes(X, mask))
+
+    def _placed(self, votes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         labels, place, best = self._elect(votes), np.arange(len(votes)), votes.argmax(axis=1)
         right = np.array([self.confidence_[self.labels_ == c].mean() for c in range(votes.shape[1])])
         own = votes[place, best]
         votes[place, best] = 0.0
         sure = right[best] * own / np.where(own > 0, own + votes.max(axis=1), 1.0)
         return labels, sure, np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+
+    def predict_proba(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """The chance of every cluster for new instances, (n_new, n_clusters).
+
+        That of the cluster which `predict` gives is `predict_confidence`; the others share the rest by their
+        share of the neighbours. One of which nothing is known has the shares of the clusters.
+
+        Parameters
+        ----------
+        X, mask
+            As in `predict`.
+        """
+        votes = self._votes(X, mask)
+        labels, sure, _ = self._placed(votes.copy())
+        return chances_of_votes(votes, labels, sure, self.labels_)
 
     def _votes(self, X: Any, mask: Any) -> np.ndarray:
         views = self._read_new_views(X, mask)

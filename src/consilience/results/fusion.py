@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -21,6 +21,7 @@ from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.evidence.views import Views
+from consilience.inference.chances import chances_of_rows
 from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.placement import Placed, Placement
 from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
@@ -305,6 +306,43 @@ class Fusion:
         return self.diagnostics.confidence
 
     @property
+    def chances(self) -> np.ndarray:
+        """The chance of every cluster for every instance, (n_instances, n_numbers); rows sum to one.
+
+        That of an instance's own cluster is its confidence, and they are to be read as it is: see
+        ``diagnostics.reading``. An instance of which nothing is known has the shares of the clusters. A table
+        of all instances and clusters: made anew each time it is asked for.
+
+        Examples
+        --------
+        >>> from consilience import fuse
+        >>> said = {"a": ["x", "x", "x", "y", "y", "y"], "b": ["p", "p", "q", "q", "q", "q"]}
+        >>> fusion = fuse(said, 2, random_state=0)
+        >>> fusion.chances[[0, 5]].round(2)
+        array([[0.02, 0.98],
+               [0.98, 0.02]])
+        """
+        return self.chances_of(slice(None))
+
+    def chances_of(self, rows: Any) -> np.ndarray:
+        """Some rows of `chances`: a slice, or positions of instances."""
+        return np.asarray(self._row_chances[rows if self.by_views else self.rows.inverse[rows]])
+
+    @cached_property
+    def _row_chances(self) -> np.ndarray:
+        """The chances of every distinct row; of views, of every instance."""
+        told = self.view_diagnostics
+        if told is None:
+            return chances_of_rows(self.evidence, self.rows.codes, self.rows.labels, leave_out=True)
+        return self._renumbered(told.chances_)
+
+    def _renumbered(self, chances: np.ndarray) -> np.ndarray:
+        """Columns in the numbers of this result, where the method of views numbers clusters otherwise."""
+        found = np.zeros((len(chances), self.n_numbers))
+        found[:, self._numbers[: chances.shape[1]]] = chances
+        return found
+
+    @property
     def margin(self) -> np.ndarray:
         """Per instance, the chance of its cluster over that and the chance of the next best; .5 is a tie."""
         return self.diagnostics.margin
@@ -392,15 +430,20 @@ class Fusion:
         Returns
         -------
         placed : Placed
-            ``labels``, ``confidence`` and ``alternative`` of every new instance. An instance of which nothing
-            is known has the label -1, or the largest cluster with ``unobserved="largest"``, as in
-            ``fusion.model.predict``.
+            ``labels``, ``confidence`` and ``alternative`` of every new instance, and its ``chances``, which
+            are computed when they are asked for. An instance of which nothing is known has the label -1, or
+            the largest cluster with ``unobserved="largest"``, as in ``fusion.model.predict``.
         """
         if self.view_diagnostics is not None:
-            labels, sure, behind = self.view_diagnostics.place(new, mask=mask)
-            return Placed(self._numbers[labels], sure, self._numbers[behind])
+            told, numbers = self.view_diagnostics, self._numbers
+            labels, sure, behind = told.place(new, mask=mask)
+            return Placed.of(
+                *(numbers[labels], sure, numbers[behind]),
+                chances=lambda: self._renumbered(told.predict_proba(new, mask=mask)),
+            )
         if self.neighbours is not None:
-            return Placed(*self.neighbours.place(new, self.labels, mask))
+            found = self.neighbours.place(new, self.labels, mask)
+            return Placed.of(*found, chances=partial(self.neighbours.chances, new, self.labels, mask))
         return self.place_codes(self.partitions.encode(new, unknown=unknown))
 
     def place_codes(self, codes: np.ndarray) -> Placed:
