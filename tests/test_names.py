@@ -35,7 +35,7 @@ def test_a_name_has_one_type_over_all_methods():
 def test_docstrings_have_every_parameter_with_its_default(subpackage):
     for method in subpackage.__all__:
         cls = getattr(subpackage, method)
-        section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(cls), re.DOTALL).group(1)
+        section = re.search(r"Parameters\n-+\n(.*?)\n\n(?=\S)", inspect.getdoc(cls), re.DOTALL).group(1)
         entries = re.findall(r"^(\w+) : .*, default=(.*)\n    \S", section, re.MULTILINE)
         given = [(name, parameter.default) for name, parameter in inspect.signature(cls).parameters.items()]
         assert [(name, ast.literal_eval(default)) for name, default in entries] == given, method
