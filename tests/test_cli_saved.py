@@ -336,7 +336,9 @@ def test_instances_in_no_cluster_are_no_cluster_to_follow(march, capfd):
     assert "nobody,-1," in Path("earlier.csv").read_text()
     assert run([*fuse, "--like", "earlier.csv", "-o", "now.csv"]) == 0
     assert "All clusters stayed." in capfd.readouterr().err
-    assert Path("now.csv").read_text() == Path("earlier.csv").read_text()
+    now = pd.read_csv("now.csv")
+    assert now.pop("previous").tolist() == now["label"].tolist()
+    pd.testing.assert_frame_equal(now, pd.read_csv("earlier.csv"))
 
 
 def test_report_takes_what_save_wrote(march, capfd):
@@ -351,3 +353,23 @@ def test_report_takes_what_save_wrote(march, capfd):
     assert run(["report", "broken.consilience"]) == 1
     assert capfd.readouterr().err.startswith("Error: ")
     assert not Path("report.html").exists()
+
+
+def test_changes_writes_everybody(march, capfd):
+    frame, saved = march
+    frame.iloc[20:].assign(a=frame["b"].fillna(frame["a"])).to_csv("april.csv", index=False)
+    given = ["fuse", "april.csv", "--id", "id", "-k", "3", "--like", "march.consilience"]
+    assert run([*given, "--changes", "who.csv", "-o", "april-merged.csv", "--report", "page.html", "-q"]) == 0
+    who = rows(Path("who.csv").read_text())
+    assert {row["id"]: int(row["before"]) for row in who} == dict(zip(saved.index, saved.labels, strict=True))
+    assert [row["what"] for row in who[-20:]] == ["gone"] * 20
+    merged = rows(Path("april-merged.csv").read_text())
+    assert [(row["id"], row["previous"], row["label"]) for row in merged] == [
+        (row["id"], row["before"], row["now"]) for row in who[:-20]
+    ]
+    moved = [row["id"] for row in who if row["what"] == "moved"]
+    page = Path("page.html").read_text()
+    assert moved
+    assert all(f"{each}" in page for each in moved)
+    assert run(["fuse", "april.csv", "--id", "id", "-k", "3", "--changes", "other.csv"]) == 2
+    assert "--like" in capfd.readouterr().err

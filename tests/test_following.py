@@ -157,3 +157,56 @@ def test_an_id_that_repeats_in_the_earlier_result_is_refused():
     earlier = pd.DataFrame({"id": ["ann", "bob", "ann"], "label": [0, 1, 1]})
     with pytest.raises(ValueError, match=r"the id 'ann' occurs several times in the earlier result\. Hint: "):
         fusion.like(earlier)
+
+
+def test_everybody_is_listed_with_the_cluster_before_and_now():
+    march = {"ann": 5, "bob": 5, "cleo": 7, "dan": 7, "old": 5, "lost": None}
+    frame = pl.DataFrame(
+        {"id": ["dan", "cleo", "new", "bob", "ann"], "x": [0, 0, 0, 1, 0], "y": [0, 0, 0, 1, 0]}
+    )
+    fusion = fuse(frame, 2, index="id", like=march, random_state=0)
+    listed = fusion.changes.to_frame()
+    assert isinstance(listed, pl.DataFrame)  # of the kind that was given
+    assert [tuple(row) for row in listed.rows()] == [
+        ("dan", 7, 7, "stayed"),
+        ("cleo", 7, 7, "stayed"),
+        ("new", -1, 7, "new"),
+        ("bob", 5, 5, "stayed"),
+        ("ann", 5, 7, "moved"),
+        ("old", 5, -1, "gone"),
+    ]
+    assert fusion.to_frame()["previous"].to_list() == fusion.previous.tolist() == [7, 7, -1, 5, 5]
+    assert "previous" not in fuse(frame, 2, index="id", random_state=0).to_frame().columns
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_list_adds_up_to_the_counts(seed):
+    """Whoever is counted is listed, and in whatever order the table comes."""
+    rng = np.random.default_rng(seed)
+    _, base = planted(300, 5, 4, noise=0.4, missing=0.2, seed=seed)
+    ids = np.array([f"i{n}" for n in range(300)])
+    earlier = fuse(pd.DataFrame(base[:200], index=ids[:200]).where(lambda t: t >= 0), 4, random_state=0)
+    order = 60 + rng.permutation(240)
+    later = pd.DataFrame(base[order][:, :3], index=ids[order]).where(lambda t: t >= 0).dropna(how="all")
+    changes = fuse(later, 4, like=earlier, random_state=0).changes
+    listed = changes.to_frame()
+    n = listed["what"].value_counts().to_dict()
+    assert n["moved"] == changes.n_moved
+    assert (n["moved"] + n["stayed"], n["new"], n["gone"]) == (
+        changes.n_common,
+        changes.n_new,
+        changes.n_gone,
+    )
+    for before, now, count in changes.flows:
+        assert ((listed["before"] == before) & (listed["now"] == now)).sum() == count
+
+
+def test_who_moved_survives_saving_and_ids_of_other_types(tmp_path):
+    fusion = fuse([["a", "x"], ["a", "x"], ["b", "y"]], 2, index=[1, 2, 3], random_state=0)
+    followed = fusion.like({"1": "old", "2": "new", "3": "new", "4": "old"})
+    followed.save(tmp_path / "one")
+    again = load(tmp_path / "one").changes
+    assert again.columns()["id"].tolist() == ["1", "2", "3", "4"]
+    assert again.columns()["before_name"].tolist() == ["old", "new", "new", "old"]
+    assert again.as_dict().keys() == followed.changes.as_dict().keys()
+    assert "moves" not in again.as_dict()

@@ -47,6 +47,7 @@ class Job:
     like: str | None = None
     like_column: str | None = None
     quiet: bool = False
+    updates: bool = False  # whether the earlier result is that of the command
 
     def __post_init__(self) -> None:
         refuse_twice(self.paths)
@@ -57,6 +58,8 @@ class Job:
             raise UsageError("--title is the heading of a page.", hint="also give --report page.html.")
         if self.like_column is not None and self.like is None:
             raise UsageError("--like-column is a column of the table of --like.", hint="also give --like.")
+        if writing.changes is not None and self.like is None and not self.updates:
+            raise UsageError("--changes compares with an earlier result.", hint="also give --like.")
         if self.profile is not None and self.source.of(self.profile).id_column is None:
             raise UsageError("--profile is joined by id.", hint="name the id column with --id.")
 
@@ -77,15 +80,16 @@ class Job:
         inputs = [*self.paths, *(path for path in (self.profile, self.like) if path is not None)]
         output, report, save = self.writing.output, self.writing.report, self.writing.save
         if self.writing.excel_csv:
-            others = any((report, save, self.imputed, self.writing.as_json))
+            others = any((report, save, self.imputed, self.writing.changes, self.writing.as_json))
             answer = STDIO if output is None and not others else output
-            require_csv([self.folder or answer, self.imputed])
+            require_csv([self.folder or answer, self.imputed, self.writing.changes])
         if self.folder is not None:
             refuse_overwriting(inputs, [self.folder])
             return
         if save == STDIO:
             raise UsageError("a result cannot be saved to standard output.", hint="give --save a file name.")
-        check_outputs(inputs, (output, self.imputed), (report, save), stdout=self.writing.as_json)
+        tables = (output, self.imputed, self.writing.changes)
+        check_outputs(inputs, tables, (report, save), stdout=self.writing.as_json)
 
     @contextmanager
     def run(self) -> Iterator[Run]:
@@ -234,6 +238,7 @@ class Run:
             report=job.writing.report,
             as_json=job.writing.as_json,
             save=job.writing.save,
+            changes=job.writing.changes,
             title=job.writing.title,
             excel_csv=job.writing.excel_csv,
             profile=profile,

@@ -73,6 +73,14 @@ Report = Annotated[
 Title = Annotated[
     str | None, typer.Option(help="Heading of the report.", metavar="TEXT", rich_help_panel=WRITING)
 ]
+Changes = Annotated[
+    str | None,
+    typer.Option(
+        help="Also write every instance with its cluster before and now; needs an earlier result.",
+        metavar="FILE",
+        rich_help_panel=WRITING,
+    ),
+]
 ExcelCsv = Annotated[
     bool,
     typer.Option(
@@ -318,6 +326,7 @@ class Writing:
             rich_help_panel=WRITING,
         ),
     ] = None
+    changes: Changes = None
     title: Title = None
     as_json: AsJson = False
     excel_csv: ExcelCsv = False

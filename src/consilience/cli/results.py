@@ -50,6 +50,7 @@ def write_fusion(
     report: str | None = None,
     as_json: bool = False,
     save: str | None = None,
+    changes: str | None = None,
     title: str | None = None,
     profile: Profile | None = None,
     stability: Stability | None = None,
@@ -63,12 +64,24 @@ def write_fusion(
     writers: list[tuple[str, Callable[[str], None]]] = []
     if folder is not None:
         write_folder(folder, fusion, beside, told)
-    elif output is not None or not (as_json or any(path is not None for path in (report, imputed, save))):
+    elif output is not None or not (
+        as_json or any(path is not None for path in (report, imputed, save, changes))
+    ):
         answer = _answer(fusion)
         writers.append((output or STDIO, lambda path: _write(outputs, path, beside, answer, told, excel_csv)))
     if imputed is not None:
         filled = base_labels(fusion.completed)
         writers.append((imputed, lambda path: _write(outputs, path, beside, filled, told, excel_csv)))
+    if changes is not None and fusion.changes is not None:
+        names = {} if fusion.cluster_names is None else dict(enumerate(fusion.names))
+        moved = fusion.changes.columns(names)
+        n = len(moved["now"])
+        writers.append(
+            (
+                changes,
+                lambda path: files.write_table(outputs, path, n, _spans(moved, n), told, excel_csv=excel_csv),
+            )
+        )
     if report is not None or as_json:
         told("drawing the page", 0, 1)
         summary = summarize(fusion, title=title, command=command(), profile=profile, stability=stability)
@@ -122,6 +135,12 @@ def _write(
     files.write_table(outputs, path, instances.n_instances, tables(), told, excel_csv=excel_csv)
 
 
+def _spans(columns: dict[str, Any], n: int) -> Iterator[dict[str, Any]]:
+    """A table in parts."""
+    for rows in files.spans(n):
+        yield {name: values[rows] for name, values in columns.items()}
+
+
 def write_folder(folder: str, fusion: Fusion, instances: Instances, told: Told) -> None:
     """The answer as a folder of Parquet files, which appears when all of them are complete."""
     target = Path(folder).absolute()
@@ -150,6 +169,7 @@ def _answer(fusion: Fusion) -> Columns:
     found = fusion.diagnostics
     columns = {
         "label": fusion.labels,
+        **({} if fusion.previous is None else {"previous": fusion.previous}),
         "confidence": found.confidence,
         "margin": found.margin,
         "coverage": found.coverage,

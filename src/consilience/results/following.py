@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from consilience._support.errors import Hint, InputError, InputTypeError
+from consilience._support.optional import optional_import
 from consilience._support.shown import Table, as_html
 from consilience._support.values import counted, is_missing, object_array
 from consilience.evidence.partitions import Partitions
@@ -30,6 +31,33 @@ class Flow(NamedTuple):
     before: int
     now: int
     n_instances: int
+
+
+class Moves(NamedTuple):
+    """Every instance of both results: those of the new one in its order, then those that are gone."""
+
+    ids: np.ndarray  # positions where instances have no ids
+    before: np.ndarray  # -1 for an instance that was in no cluster
+    now: np.ndarray  # -1 for one that is in none
+    n_here: int  # how many of them the new result has
+    id_name: str = "id"
+    backend: Any = None  # frame library of the table
+
+    @property
+    def what(self) -> np.ndarray:
+        """Whether an instance "stayed", "moved", is "new", "gone", or still there but "unassigned"."""
+        here = np.arange(len(self.ids)) < self.n_here
+        known = [here & (self.now < 0), ~here, self.before < 0, self.before != self.now]
+        return np.select(known, ["unassigned", "gone", "new", "moved"], "stayed")
+
+    def columns(self, before: Mapping[int, str], now: Mapping[int, str]) -> dict[str, np.ndarray]:
+        """A table: id, before, now, what; and the names of the clusters, where they have any."""
+        found = {self.id_name: self.ids, "before": self.before, "now": self.now, "what": self.what}
+        if before or now:
+            for name, clusters, called in (("before", self.before, before), ("now", self.now, now)):
+                words = [None if c < 0 else called.get(c, str(c)) for c in clusters.tolist()]
+                found[f"{name}_name"] = object_array(words)
+        return found
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -57,6 +85,9 @@ class Changes(Tabulated):
         Instances in both results, only in the new one, only in the earlier one.
     names : dict of int to str
         What the clusters of the earlier result were called.
+    moves : Moves or None
+        Every instance with its cluster before and now; :meth:`to_frame` has them as a table. None in files
+        that an earlier version saved.
     """
 
     stayed: tuple[int, ...]
@@ -69,6 +100,7 @@ class Changes(Tabulated):
     n_new: int
     n_gone: int
     names: dict[int, str]
+    moves: Moves | None = field(default=None, metadata={"per_instance": True})
 
     @property
     def n_moved(self) -> int:
@@ -102,6 +134,31 @@ class Changes(Tabulated):
         if not (self.split or self.merged or self.appeared or self.vanished):
             said.append("All clusters stayed.")
         return tuple(said)
+
+    def columns(self, names: Mapping[int, str] | None = None) -> dict[str, np.ndarray]:
+        """The columns of `to_frame`, with the names that clusters have now."""
+        if self.moves is None:
+            raise InputError(
+                "this result was saved by a version that did not keep who moved.",
+                hint="follow the earlier result again with like.",
+            )
+        return self.moves.columns(self.names, names or {})
+
+    def to_frame(self) -> Any:
+        """Every instance of both results: its id, its cluster before and now (-1 for none), and whether it
+        "stayed", "moved", is "new" or "gone", or is in the table but "unassigned".
+
+        A frame of the kind that was given; a pandas frame where the labels came in no frame.
+        """
+        columns = self.columns()
+        assert self.moves is not None
+        backend = self.moves.backend
+        if backend is None:
+            optional_import("pandas", needed_for="to_frame() of labels that came in no frame", extra="frames")
+        data = {
+            name: values if values.dtype != object else values.tolist() for name, values in columns.items()
+        }
+        return nw.from_dict(data, backend=backend or "pandas").to_native()
 
     def as_dict(self) -> dict[str, Any]:
         """Numbers, strings, lists and dicts only, and the sentences."""
@@ -215,9 +272,43 @@ def follow(labels: np.ndarray, partitions: Partitions, earlier: Earlier) -> tupl
     numbers = np.array([old[kept[c]] if c in kept else next(free) for c in range(len(new))])
     found = np.full(len(labels), -1, dtype=labels.dtype)
     found[placed] = numbers[np.searchsorted(new, labels[placed])]
+    n_new = int(partitions.counts[placed & (before < 0)].sum())
     return found, _changes(
-        table, old, numbers, n_gone, int(partitions.counts[placed & (before < 0)].sum()), earlier
+        table, old, numbers, n_gone, n_new, earlier, _moves(found, before, partitions, earlier)
     )
+
+
+def _moves(labels: np.ndarray, before: np.ndarray, partitions: Partitions, earlier: Earlier) -> Moves:
+    """Everybody: the instances of the table, and those that only the earlier result has in a cluster."""
+    ids, gone, was = partitions.index, np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
+    if ids is None:
+        ids = np.arange(len(labels))
+    else:
+        assert earlier.ids is not None
+        of, now = _comparable(earlier.ids, ids)
+        here = set(now)
+        left = [i for i, key in enumerate(of) if earlier.labels[i] >= 0 and key not in here]
+        gone, was = earlier.ids[left], earlier.labels[left]
+    if len(gone):
+        everybody = [*ids.tolist(), *gone.tolist()]
+        alike = len({type(key) for key in everybody}) == 1
+        ids = object_array(everybody if alike else list(map(str, everybody)))
+    return Moves(
+        ids,
+        np.concatenate([before, was]).astype(np.int64),
+        np.concatenate([labels, np.full(len(was), -1)]).astype(np.int64),
+        len(labels),
+        "row" if partitions.index is None else str(partitions.index_name or "id"),
+        partitions.backend,
+    )
+
+
+def _comparable(first: np.ndarray, second: np.ndarray) -> tuple[list[Any], list[Any]]:
+    """Two lists of ids; as text where they are of other types: numbers of one file are text of another."""
+    was, now = first.tolist(), second.tolist()
+    if {type(i) for i in was} != {type(i) for i in now}:
+        return list(map(str, was)), list(map(str, now))
+    return was, now
 
 
 def aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
@@ -235,9 +326,7 @@ def aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
         raise InputError(
             f"the {which} has no ids, but the other one has.", hint="give both with ids, or both without."
         )
-    was, now = earlier.ids.tolist(), partitions.index.tolist()
-    if {type(i) for i in was} != {type(i) for i in now}:  # numbers of one file are text of another
-        was, now = list(map(str, was)), list(map(str, now))
+    was, now = _comparable(earlier.ids, partitions.index)
     by_id = dict(zip(was, earlier.labels.tolist(), strict=True))
     if len(by_id) < len(was):
         twice = next(key for key, n in Counter(was).items() if n > 1)
@@ -257,7 +346,13 @@ def aligned(earlier: Earlier, partitions: Partitions) -> np.ndarray:
 
 
 def _changes(
-    table: np.ndarray, old: np.ndarray, numbers: np.ndarray, n_gone: int, n_new: int, earlier: Earlier
+    table: np.ndarray,
+    old: np.ndarray,
+    numbers: np.ndarray,
+    n_gone: int,
+    n_new: int,
+    earlier: Earlier,
+    moves: Moves,
 ) -> Changes:
     went = table > _MAJORITY * table.sum(axis=1, keepdims=True)  # of an old cluster, where most of it is
     comes = table > _MAJORITY * table.sum(axis=0)  # of a new cluster, where most of it was
@@ -276,6 +371,7 @@ def _changes(
         n_new=n_new,
         n_gone=n_gone,
         names=earlier.names,
+        moves=moves,
     )
 
 

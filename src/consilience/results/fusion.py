@@ -161,6 +161,13 @@ class Fusion:
         return int(self.labels.max()) + 1
 
     @property
+    def previous(self) -> np.ndarray | None:
+        """Per instance, its cluster in the earlier result that was followed, -1 where it was in none; None
+        where none was followed. ``changes.to_frame()`` also has those that are gone."""
+        moves = None if self.changes is None else self.changes.moves
+        return None if moves is None else moves.before[: moves.n_here]
+
+    @property
     def index(self) -> np.ndarray | None:
         """Ids of the instances, in the order of `labels`; None where they are known by position only."""
         return self.partitions.index
@@ -599,15 +606,18 @@ class Fusion:
     def to_frame(self) -> Any:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
 
-        With a column ``name`` where clusters have names, empty for an unassigned instance. ``alternative``
-        is the next best cluster for an instance, -1 if there is none. A frame of the kind that was given; a
-        pandas frame where the labels came in no frame.
+        With a column ``name`` where clusters have names, empty for an unassigned instance, and a column
+        ``previous`` where an earlier result was followed. ``alternative`` is the next best cluster for an
+        instance, -1 if there is none. A frame of the kind that was given; a pandas frame where the labels
+        came in no frame.
         """
         found = self.diagnostics
         names = {} if self.cluster_names is None else {"name": object_array([*self.names, None])[self.labels]}
+        followed = {} if self.previous is None else {"previous": self.previous}
         columns = {
             "label": self.labels,
             **names,
+            **followed,
             "confidence": found.confidence,
             "margin": found.margin,
             "coverage": found.coverage,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from consilience.report.job import Job
+from consilience.report.form import Id
+from consilience.report.job import Job, plain_id
+from consilience.results import Changes as FoundChanges
 from consilience.results import Fusion
 
 TITLE = "What changed"
+# As in the list of doubtful instances: the most ids of a line, on average.
+_IDS_A_LINE = 10
 
 
 @dataclass
@@ -39,6 +43,7 @@ class Changes:
     n_moved: int = 0
     clusters: list[Line] = field(default_factory=list)
     flows: list[list[int]] = field(default_factory=list)
+    who: list[list[Id]] = field(default_factory=list)  # of each flow to another cluster, its instances
 
 
 @dataclass
@@ -87,5 +92,20 @@ def of(fusion: Fusion, job: Job) -> Result | None:
             found.n_moved,
             lines,
             [list(flow) for flow in found.flows],
+            _who(found, _IDS_A_LINE * job.lines),
         )
     )
+
+
+def _who(found: FoundChanges, most: int) -> list[list[Id]]:
+    """Who moved, flow by flow; none of a flow that would be more than a page can hold."""
+    moves = found.moves
+    who: list[list[Id]] = [[] for _ in found.flows]
+    if moves is None:
+        return []
+    for ids, flow in zip(who, found.flows, strict=True):
+        most -= flow.n_instances if flow.before != flow.now else 0
+        if flow.before != flow.now and most >= 0:
+            there = (moves.before == flow.before) & (moves.now == flow.now)
+            ids += [plain_id(each) for each in moves.ids[there].tolist()]
+    return who
