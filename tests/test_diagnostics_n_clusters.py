@@ -23,6 +23,17 @@ def noise_alone(n, ks, *, missing, seed):
     return base[(base >= 0).any(axis=1)]
 
 
+class TestFewInstances:
+    @pytest.mark.parametrize(("n", "m", "k"), [(15, 85, 5), (30, 85, 5), (15, 85, 3), (12, 100, 4)])
+    def test_many_sources_that_agree_are_heard(self, n, m, k):
+        """Sortings of a few terms by many people: the null has fewer directions than the table has sides."""
+        for seed in range(3):
+            base = planted(n, m, k, noise=0.3, missing=0.0, seed=seed)[1]
+            found = choose_n_clusters(Partitions.of(base), random_state=seed)
+            assert found.curve.null[0] < 0.7
+            assert found.n_clusters > 1
+
+
 class TestChoice:
     @pytest.mark.parametrize("missing", [0.0, 0.4])
     @pytest.mark.parametrize("k", [2, 3, 4, 6, 9])

@@ -191,3 +191,16 @@ def test_a_subset_solver_that_fails_is_replaced(monkeypatch):
 
     monkeypatch.setattr(eigen.linalg, "eigh", failing)
     assert_allclose(leading_eigenpairs(np.diag([1.0, 4.0, 3.0, 2.0]), 3).values, [4.0, 3.0, 2.0])
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-6, 1e-10])
+@pytest.mark.parametrize("rank", [14, 29, 60])
+def test_few_directions_in_a_large_space(rank, tol):
+    """Eigenvalues that hardly differ and rounding alone beyond them: the basis must not come to lean."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        factor = np.linalg.qr(rng.standard_normal((400, rank)))[0]
+        expected = 0.2 * (1.0 - 0.9 * rng.random(rank))
+        matrix = (factor * expected) @ factor.T
+        found = leading_eigenpairs(aslinearoperator(matrix), 1, tol=tol)
+        assert_allclose(found.values, expected.max(), rtol=10 * tol)

@@ -19,8 +19,9 @@ DENSE = 2500
 # Up to this size, or this many times the vectors asked for, solving it whole takes less than iterating.
 WHOLE, _TIMES = 300, 4
 _MAX_PRODUCTS = 100_000
-# From this tolerance on, what rounding leaves in the basis does not show: it needs to be taken out only once.
-_LOOSE = 1e-6
+# Basis vectors may lean on each other by so much: a thousandth of the tolerance. Until then what an image has
+# of the basis is taken out only once.
+_LEAN = 1e-3
 
 
 class Eigenpairs(NamedTuple):
@@ -114,7 +115,7 @@ def lanczos(
     keep = min(most, k + max(4, most // 4))
     room = bottom + most + start.shape[1]
     basis, small = np.empty((n, room), order="F"), np.zeros((room, room))
-    scale = 0.0
+    scale, lean = 0.0, float(np.finfo(float).eps)
     if outside is not None and bottom:
         basis[:, :bottom] = outside.vectors
         scale = float(np.abs(outside.values).max())
@@ -132,8 +133,11 @@ def lanczos(
         floor = 0.1 * tol * max(scale, whole)
         small[:size, block] = v.T @ images
         images -= v @ small[:size, block]
-        # What is left may be small beside the images, and then lies in the basis by rounding errors.
-        if tol < _LOOSE or np.linalg.norm(images) < 0.01 * whole:
+        # What is left may be small beside the images, and then lies in the basis by what the basis leans:
+        # next to nothing at first, but a few times more with every step.
+        left = float(np.linalg.norm(images, axis=0).min())
+        lean = lean * max(1.0, whole / left) if left > floor else np.inf
+        if lean > _LEAN * tol:
             images = _without(images, v)
         fresh, spread = _directions(images, floor)
         full = size + fresh.shape[1] > bottom + most
