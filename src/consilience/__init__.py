@@ -17,6 +17,7 @@ _HOME = {
     "Views": "evidence",
     "check_views": "evidence",
     "compare": "results",
+    "compare_views": "results",
     "fuse": "results",
     "fuse_views": "results",
     "load": "results",

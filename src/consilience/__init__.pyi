@@ -72,6 +72,7 @@ from consilience.results.fusion import Fusion as Fusion
 from consilience.results.labels import fuse as fuse
 from consilience.results.saving import load as load
 from consilience.results.saving import save as save
+from consilience.results.view_comparison import compare_views as compare_views
 from consilience.results.views import fuse_views as fuse_views
 
 __version__: str

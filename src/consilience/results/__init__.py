@@ -9,6 +9,7 @@ from consilience.results.headline import Headline, SourceUse
 from consilience.results.labels import fuse
 from consilience.results.saving import load, save
 from consilience.results.stability import Stability
+from consilience.results.view_comparison import compare_views
 from consilience.results.views import fuse_views
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "SourceUse",
     "Stability",
     "compare",
+    "compare_views",
     "fuse",
     "fuse_views",
     "load",

@@ -182,18 +182,32 @@ def compare(
     elif len(set(ks)) > 1:
         count = choose_n_clusters(partitions.take_seen(), random_state=rng)
     ks = list(dict.fromkeys(count.n_clusters if k == "auto" and count is not None else int(k) for k in ks))
-    best, reason = _prefer(ks, count)
     seed = int(rng.randint(2**31))
-    lines: list[tuple[Compared, Fusion | None]] = []
     with watched(progress) as told:
-        steps = _Steps(told, len(ks) * len(chosen) * (1 + n_resamples))
-        for k in sorted(ks, key=lambda k: (k != best, k)):
-            tried = [_try(partitions, method, k, unobserved, n_resamples, seed, steps) for method in chosen]
-            tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
-            lines += [
-                (row._replace(rank=place if fusion is not None else 0), fusion)
-                for place, (row, fusion) in enumerate(tried, 1)
-            ]
+        steps = Steps(told, len(ks) * len(chosen) * (1 + n_resamples))
+
+        def attempt(method: Any, k: int) -> tuple[Compared, Fusion | None]:
+            return _try(partitions, method, k, unobserved, n_resamples, seed, steps)
+
+        return comparison_of(ks, chosen, attempt, count)
+
+
+def comparison_of(
+    ks: list[int],
+    methods: Sequence[Any],
+    attempt: Callable[[Any, int], tuple[Compared, Fusion | None]],
+    count: ClusterCount | None,
+) -> Comparison:
+    """Every method for every number of clusters, ranked within a number."""
+    best, reason = _prefer(ks, count)
+    lines: list[tuple[Compared, Fusion | None]] = []
+    for k in sorted(ks, key=lambda k: (k != best, k)):
+        tried = [attempt(method, k) for method in methods]
+        tried.sort(key=lambda pair: -pair[0].agreement if pair[1] is not None else np.inf)
+        lines += [
+            (row._replace(rank=place if fusion is not None else 0), fusion)
+            for place, (row, fusion) in enumerate(tried, 1)
+        ]
     fusions: dict[str, Fusion] = {}
     for row, fusion in lines:
         if fusion is not None:
@@ -223,7 +237,7 @@ def _prefer(ks: list[int], count: ClusterCount | None) -> tuple[int, str]:
     )
 
 
-class _Steps:
+class Steps:
     """Counts fits for `progress`."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
@@ -236,7 +250,7 @@ class _Steps:
 
 
 def _try(
-    partitions: Partitions, method: Any, k: int, unobserved: str, n_resamples: int, seed: int, steps: _Steps
+    partitions: Partitions, method: Any, k: int, unobserved: str, n_resamples: int, seed: int, steps: Steps
 ) -> tuple[Compared, Fusion | None]:
     name = method if isinstance(method, str) else type(method).__name__
     start = time.perf_counter()
@@ -244,7 +258,7 @@ def _try(
         fusion = fuse_partitions(partitions, k, method, unobserved, np.random.RandomState(seed), 0, None)
     except (ValueError, MemoryError) as error:
         steps(f"{name} failed", 1 + n_resamples)
-        return Compared(name, k, np.nan, np.nan, np.nan, np.nan, " ".join(str(error).split())), None
+        return failed(name, k, error), None
     seconds = time.perf_counter() - start
     name = f"auto ({fusion.method})" if name == "auto" else fusion.method
     steps(f"merged by {name}")
@@ -253,6 +267,11 @@ def _try(
     agreement = ensemble_agreement(found, known)
     sure = fusion.diagnostics.mean_confidence
     return Compared(name, fusion.n_clusters, agreement, stable, sure, seconds), fusion
+
+
+def failed(name: str, k: int, error: Exception) -> Compared:
+    """The line of a method that gave no answer."""
+    return Compared(name, k, np.nan, np.nan, np.nan, np.nan, " ".join(str(error).split()))
 
 
 def _stability(

@@ -22,7 +22,7 @@ from consilience.evidence.views import Views, check_views
 from consilience.generate import base_partitions, graph_partitions
 from consilience.multiview.base import ViewMethod
 from consilience.multiview.neighbours import ViewNeighbours
-from consilience.multiview.pse import PSE, DoubtfulWarning
+from consilience.multiview.pse import PSE, UNRELATED, DoubtfulWarning
 from consilience.multiview.reading import read, stored
 from consilience.multiview.rows import quick_clusters
 from consilience.multiview.scaling import recognise
@@ -48,11 +48,13 @@ _REASON = "Each view was embedded on its own, absent rows were filled in through
 _ASKED = "It was asked for."
 # Clusters that are looked for where PSE embeds views to find their number.
 _PROVISIONAL = 10
+# A view has a say there if it weighs so much of what the heaviest does.
+_MUCH = 0.5
 
 
 def fuse_views(
     views: Any,
-    n_clusters: int | Literal["auto"],
+    n_clusters: int | Literal["auto"] = "auto",
     *,
     mask: ArrayLike | None = None,
     on: str | None = None,
@@ -62,6 +64,7 @@ def fuse_views(
     clusterer: Any = None,
     n_partitions: int | None = None,
     n_jobs: int | None = None,
+    like: Any = None,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | bool | None = None,
@@ -73,9 +76,10 @@ def fuse_views(
     views : list or dict of arrays, sparse matrices or frames
         Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
         :func:`consilience.check_views`. How each is read is said in the summary, and can be set by `kind`.
-    n_clusters : int or "auto"
+    n_clusters : int or "auto", default="auto"
         The number of clusters, or "auto" to find it: for :class:`~consilience.PSE` from clusterings of its
-        own embeddings of the views that count, else from a first round of base clusterings.
+        own embeddings, else from a first round of base clusterings. Views of weight 0 have no say, nor do
+        those that share nothing with any other, where some do.
     mask : array-like of bool of shape (n_instances, n_views), optional
         True where an instance is present in a view.
     on : str, optional
@@ -100,6 +104,8 @@ def fuse_views(
         than six views: 120 in all, at least five a view.
     n_jobs : int or None, default=None
         Base clusterings made at once, where labels are merged.
+    like : Fusion, dict or series of labels by id, or frame of id and label, optional
+        An earlier result whose numbers the clusters shall keep; see :meth:`Fusion.like`.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -139,11 +145,8 @@ def fuse_views(
         accepted = Interval(Integral, 1, None, closed="left")
         check_parameter("n_partitions", n_partitions, accepted, "fuse_views", hint="use 20")
     rng = random_source(random_state)
+    merging = check_method(method, "fuse_views")
     direct = _view_method(method, clusterer, kind, view_weights)
-    merging = "auto" if isinstance(method, str) and method.lower() in ("auto", "labels") else method
-    if direct is None and merging != "auto":
-        # A wrong name is an error before the views are clustered.
-        named_method(merging, 1, "error", 0, of="fuse_views")
     table = check_views(views, mask=mask, on=on)
     _require_linked(table)
     given = GivenViews(table, clusterer, n_partitions)
@@ -170,7 +173,7 @@ def fuse_views(
             labels[model.labels_ < 0] = -1
             reason = _REASON if isinstance(direct, PSE) else _ASKED
             told_of = model.diagnose_views(table)
-            return Fusion(
+            fusion = Fusion(
                 labels,
                 ids,
                 name,
@@ -182,6 +185,7 @@ def fuse_views(
                 seed=seed_of(random_state),
                 given_views=given,
             )
+            return fusion if like is None else fusion.like(like)
         ks = max(2, round(_FEWEST * k)), max(2, round(_MOST * k))
         partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
         partitions = replace(partitions, backend=ids.backend, index_name=ids.index_name)
@@ -191,7 +195,7 @@ def fuse_views(
         if by_graph:
             labels = numbered_by_size(neighbours.vote(labels), place=np.argsort(neighbours.order[0]))
             reason += " Then each instance joined its nearest neighbours."
-        return Fusion(
+        fusion = Fusion(
             labels,
             partitions,
             found.method,
@@ -203,6 +207,20 @@ def fuse_views(
             seed=seed_of(random_state),
             given_views=given,
         )
+        return fusion if like is None else fusion.like(like)
+
+
+def check_method(method: Any, of: str) -> Any:
+    """What merges labels of views, if `method` says so; a wrong name is an error before any work."""
+    if isinstance(method, ViewMethod):
+        return method
+    if isinstance(method, str):
+        if method.lower() in ("auto", "labels"):
+            return "auto"
+        if issubclass(resolve(method, ["views", "labels"], of=of), ViewMethod):
+            return method
+    named_method(method, 1, "error", 0, of=of)
+    return method
 
 
 def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> Any:
@@ -249,9 +267,9 @@ def _cluster_embeddings(
     verbose: int,
     progress: Progress | None,
 ) -> Partitions:
-    """Base clusterings of every view that counts, from its soft embedding, to find their number by."""
+    """Base clusterings of every view that has a say, from its soft embedding, to find their number by."""
     columns, names = [], []
-    for v in np.flatnonzero(model.view_weights_ > 0).tolist():
+    for v in _with_a_say(model.view_weights_, model.view_relations_).tolist():
         codes = np.full((table.n_instances, n_partitions), MISSING, dtype=np.int32)
         rows, f = model.embedded_view(v)
         for j, k in enumerate(rng.randint(_RANGE[0], _RANGE[1] + 1, n_partitions)):
@@ -260,6 +278,16 @@ def _cluster_embeddings(
         names.append(table.names[v])
         _tell(table.names[v], len(rows), v, table.n_views, verbose, progress)
     return _base_table(names, columns, table.index)
+
+
+def _with_a_say(weight: np.ndarray, relation: np.ndarray) -> np.ndarray:
+    """The views by which clusters are counted.
+
+    Those that share something with another. A view that shares nothing has clusters of its own, or none, and
+    would add to the number or hide it. Where no two share anything, those of the largest weights.
+    """
+    related = (weight > 0) & (relation >= UNRELATED)
+    return np.flatnonzero(related if related.any() else weight >= _MUCH * weight.max())
 
 
 def _require_linked(views: Views) -> None:

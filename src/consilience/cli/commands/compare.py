@@ -10,6 +10,7 @@ import typer
 
 import consilience
 from consilience import cli, io
+from consilience._support.errors import UsageError
 from consilience.cli import options
 from consilience.cli.options import Engine, Unobserved
 from consilience.cli.terminal import show
@@ -19,8 +20,17 @@ if TYPE_CHECKING:
 
 
 def compare(
-    labels: options.Labels,
+    labels: Annotated[
+        list[str] | None,
+        typer.Argument(help="Table of labels, as for fuse; or none with --views.", metavar="LABELS..."),
+    ] = None,
     *,
+    views: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare methods for views: a table of features, as for cluster. Repeatable.", metavar="FILE"
+        ),
+    ] = None,
     clusters: Annotated[
         str,
         typer.Option(
@@ -35,7 +45,8 @@ def compare(
         typer.Option(
             "--methods",
             "-m",
-            help="Names separated by commas; all is every label method; left out, those that auto tries.",
+            help="Names separated by commas; all is every method for labels, or for views; left out, those "
+            "that auto tries, or one of each kind for views.",
             metavar="A,B,...",
         ),
     ] = None,
@@ -58,24 +69,37 @@ def compare(
     within a number of clusters, and the number that the labels support comes first. The page lets you
     toggle between the answers.
 
+    With --views, agreement says how far nearest neighbours share a cluster, averaged over the views, and
+    stability how alike the answers from parts of the instances are.
+
     Example: `consilience compare banks.csv --id customer -k 3-6 -m DAL,PCE,LWGP --report page.html`
     """
-    job = cli.job.Job(labels, reading, options.Writing(report=report, title=title), quiet=quiet)
-    names = _names(methods)
-    ks = options.several_n_clusters(clusters)
-    cli.job.check_outputs(labels, (), [report], stdout=True)  # the table of methods goes there
-    job.require_memory()
-    with job.run() as run:
-        table = run.labels(Engine.memory, unobserved, noise=noise).in_full()
-        found = consilience.compare(
-            table,
-            ks,
-            methods=names,
-            unobserved=unobserved.value,
-            n_resamples=resamples,
-            random_state=seed,
-            progress=run.told,
+    if bool(labels) == bool(views):
+        raise UsageError(
+            "compare needs tables of labels, or tables of features as --views."
+            if not views
+            else "compare takes tables of labels or --views, not both.",
+            hint="as in consilience compare --views blood.csv --views notes.csv --id patient -k 4.",
         )
+    paths = list(views or labels or ())
+    job = cli.job.Job(paths, reading, options.Writing(report=report, title=title), quiet=quiet)
+    names = _names(methods, "views" if views else "labels")
+    ks = options.several_n_clusters(clusters)
+    cli.job.check_outputs(paths, (), [report], stdout=True)  # the table of methods goes there
+    job.require_memory(views=bool(views))
+    with job.run() as run:
+        how: dict[str, Any] = {
+            "methods": names,
+            "n_resamples": resamples,
+            "random_state": seed,
+            "progress": run.told,
+        }
+        if views:
+            tables = io.files.read_view_tables(paths, job.source)
+            found = consilience.compare_views(tables, ks, on=job.id_name, **how)
+        else:
+            table = run.labels(Engine.memory, unobserved, noise=noise).in_full()
+            found = consilience.compare(table, ks, unobserved=unobserved.value, **how)
         if report is not None:
             run.told("drawing the page")
             if not found.fusions:
@@ -86,15 +110,15 @@ def compare(
         run.words = found.reason
 
 
-def _names(methods: str | None) -> list[str] | None:
+def _names(methods: str | None, kind: str) -> list[str] | None:
     if methods is None:
         return None
     if methods == "all":
-        return [method.name for method in cli.catalog.catalogue() if method.input == "labels"]
+        return [method.name for method in cli.catalog.catalogue() if method.input == kind]
     names = list(options.split(methods))
     for name in names:
-        if name != "auto":
-            options.method(name, None)
+        if name.lower() not in (("auto", "labels") if kind == "views" else ("auto",)):
+            options.method(name, None, views=kind == "views")
     return names
 
 
