@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def compare(
     labels: Annotated[
         list[str] | None,
-        typer.Argument(help="Table of labels, as for fuse; or none with --views.", metavar="LABELS..."),
+        typer.Argument(help="Table of labels, as for fuse; or none with --views.", metavar="LABELS"),
     ] = None,
     *,
     views: Annotated[
