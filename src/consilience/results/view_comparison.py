@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from consilience._support.errors import InputError
 from consilience._support.sklearn import Interval, check_parameter
-from consilience._support.talk import watched
+from consilience._support.talk import Progress, watched
 from consilience.evidence.views import Views, check_views
 from consilience.multiview.neighbours import NeighbourDiagnostics, ViewNeighbours
-from consilience.results.comparison import Compared, Comparison, Progress, Steps, comparison_of, failed
+from consilience.results.comparison import Compared, Comparison, Steps, comparison_of, failed
 from consilience.results.fusion import Fusion
 from consilience.results.labels import check_n_clusters
 from consilience.results.refitting import refitting_of
