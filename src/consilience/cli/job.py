@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
+import typer
 
 import consilience
 from consilience import Fusion, Partitions, cli
 from consilience._support import memory as _memory
 from consilience._support.errors import InputError, UsageError
 from consilience._support.files import Outputs, is_special
+from consilience.cli.main import DRIFTED
 from consilience.cli.options import Engine, Engines, Reading, Scanning, Unobserved, Writing, WritingLabels
 from consilience.cli.terminal import Bar, bar, talk
 from consilience.evidence.reading import Instances, Labels, read_labels
@@ -26,6 +28,7 @@ from consilience.io.files import COMPRESSED, STDIO, Source, is_parquet, kind_of
 from consilience.io.formats import is_pattern
 from consilience.io.labels import Negative
 from consilience.io.tables import suffix_of
+from consilience.results.drift import Watch
 
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
@@ -103,6 +106,8 @@ class Job:
                 yield run
             run.last()
         talk(run.words, self.quiet or not run.words)
+        if run.watch is not None:
+            _tell_drift(run.watch, self.quiet, run.fail_below)
 
     # --- where the work is done -----------------------------------------------------------------------------
 
@@ -192,6 +197,8 @@ class Run:
     facts: Any = None  # the table of --profile
     last: Callable[[], None] = lambda: None  # done below the bar, before files appear: printing
     words: str = ""  # what is said when all files are there
+    watch: Watch | None = None  # what looks for drift among newcomers
+    fail_below: float | None = None  # the p-value of --fail-on-drift
 
     def labels(self, engine: Engine, unobserved: Unobserved, *, noise: bool = False) -> Labels:
         """The distinct label rows of the tables, and the way back to their instances."""
@@ -246,6 +253,16 @@ class Run:
         )
         said = (fusion.summary(), profile, stable)
         self.words = "\n\n".join(str(part) for part in said if part is not None)
+
+
+def _tell_drift(watch: Watch, quiet: bool, fail_below: float | None) -> None:
+    """A line about drift, if newcomers are many or it was asked for; the quiet are told of drift, too."""
+    if not watch.enough and fail_below is None:
+        return
+    found = watch.found()
+    talk("\n".join(found.sentences), quiet and not found.found)
+    if fail_below is not None and found.p < fail_below:
+        raise typer.Exit(DRIFTED)
 
 
 # --- inputs and outputs -------------------------------------------------------------------------------------

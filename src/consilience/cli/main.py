@@ -13,7 +13,7 @@ from consilience._support.errors import Hinted, UsageError
 from consilience._support.optional import optional_import
 from consilience.cli.signals import Interrupted, Terminated, ended_by_signals, signals_kept
 
-FAILURE, USAGE, SIGNALLED, INTERRUPTED = 1, 2, 128, 130
+FAILURE, USAGE, DRIFTED, SIGNALLED, INTERRUPTED = 1, 2, 3, 128, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -142,6 +142,17 @@ Parameters = Annotated[
         "--param", "-p", help="Parameter of the method, as in gamma=10; repeatable.", metavar="NAME=VALUE"
     ),
 ]
+FailOnDrift = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Leave with exit code 3 if a p-value of drift is below this; what was asked for is written "
+        "nonetheless.",
+        metavar="P",
+        show_default=False,
+    ),
+]
 Seed = Annotated[
     int,
     typer.Option(

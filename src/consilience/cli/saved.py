@@ -21,6 +21,7 @@ from consilience.evidence.reading import Joined, require_ids
 from consilience.inference.placement import Placed
 from consilience.io import excel, files
 from consilience.io.files import Source
+from consilience.results.drift import Watch
 from consilience.results.following import label_column, of_columns
 
 Told = Callable[[str, int, int], None]
@@ -91,8 +92,13 @@ def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
     return others.add_column(0, name, ids)
 
 
-def place_labels(fusion: Fusion, sources: Sequence[Any], *, strict: bool, told: Told) -> Newcomers:
-    """Place the rows of a file, or of several that are joined by id, by the base labels they have."""
+def place_labels(
+    fusion: Fusion, sources: Sequence[Any], *, strict: bool, told: Told, watch: Watch | None = None
+) -> Newcomers:
+    """Place the rows of a file, or of several that are joined by id, by the base labels they have.
+
+    `watch` looks at them, too.
+    """
     fitted = fusion.partitions
     first = sources[0] if len(sources) == 1 else Joined(sources)
     name_of = _known_names(fitted, first.name, first.columns)
@@ -108,7 +114,10 @@ def place_labels(fusion: Fusion, sources: Sequence[Any], *, strict: bool, told: 
             strangers[fitted.names[i], label] += len(rows)
         if strict and strangers:
             raise InputError(f"{_sentence(strangers)}.", hint="leave out --strict to read them as missing.")
-        found.append(fusion.place_codes(codes.astype(fitted.codes.dtype, copy=False)))
+        codes = codes.astype(fitted.codes.dtype, copy=False)
+        if watch is not None:
+            watch.add(codes, unknown)
+        found.append(fusion.place_codes(codes))
         ids.append(piece.ids if piece.ids is not None else np.arange(n_rows, n_rows + piece.n_rows))
         n_rows += piece.n_rows
         told("placing", n_rows, n_rows)

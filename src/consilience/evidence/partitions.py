@@ -665,9 +665,7 @@ class Partitions:
                 f"The 'unknown' parameter must be 'error' or 'missing'. Got {unknown!r} instead.",
                 hint="use 'missing' to place instances by the labels that are known.",
             )
-        source = self._match(labels)
-        piece = next(source.pieces())
-        codes, strange = Frozen(self.names, self.categories).codes(piece, text=source.text)
+        codes, strange, source = self._read_known(labels)
         if strange and unknown == "error":
             (i, label), rows = min(strange.items(), key=lambda item: (item[0][0], item[1][0]))
             others = f" and {len(rows) - 1} other" + "s" * (len(rows) > 2) if len(rows) > 1 else ""
@@ -687,6 +685,16 @@ class Partitions:
                 hint="fit again with them if they mean something new.",
             )
         return codes.astype(self.codes.dtype, copy=False)
+
+    def encode_known(self, labels: Any) -> tuple[np.ndarray, dict[tuple[int, Any], np.ndarray]]:
+        """Codes as `encode` gives them, and the rows of every label, by base and name, that is not known."""
+        codes, strange, _ = self._read_known(labels)
+        return codes.astype(self.codes.dtype, copy=False), strange
+
+    def _read_known(self, labels: Any) -> tuple[np.ndarray, dict[tuple[int, Any], np.ndarray], Memory]:
+        source = self._match(labels)
+        codes, strange = Frozen(self.names, self.categories).codes(next(source.pieces()), text=source.text)
+        return codes, strange, source
 
     def _match(self, labels: Any) -> Memory:
         """A new table under the names of this one."""

@@ -2,6 +2,7 @@
 
 from consilience.inference.placement import Placed
 from consilience.results.comparison import Compared, Comparison, compare
+from consilience.results.drift import Drift
 from consilience.results.explaining import Explanation
 from consilience.results.following import Changes
 from consilience.results.fusion import Candidate, Fusion
@@ -17,6 +18,7 @@ __all__ = [
     "Changes",
     "Compared",
     "Comparison",
+    "Drift",
     "Explanation",
     "Fusion",
     "Headline",

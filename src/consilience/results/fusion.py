@@ -27,6 +27,7 @@ from consilience.inference.placement import Placed, Placement
 from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
 from consilience.multiview.neighbours import ViewDiagnostics, ViewNeighbours, shares_in_view
 from consilience.results._names import base_named, given_names, names_after
+from consilience.results.drift import Drift, drift
 from consilience.results.explaining import Explanation, explain, find_instance
 from consilience.results.following import Changes, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
@@ -461,6 +462,40 @@ class Fusion:
     def _largest(self) -> int:
         placed = self.labels >= 0
         return int(np.bincount(self.labels[placed], self.partitions.counts[placed]).argmax())
+
+    def drift(self, new: Any) -> Drift:
+        """Whether new instances are like those that were merged: what labels mean, which there are, the mix.
+
+        Each label of a new instance is compared with what its other labels let one expect, by the tables of
+        this result, and the surprise with that of the merged instances. Small differences show from some
+        hundred instances on; fifty show swapped labels.
+
+        Parameters
+        ----------
+        new : table of base labels
+            As in `predict`. Labels that were not fitted are counted, not refused.
+
+        Returns
+        -------
+        drift : Drift
+            ``p_meaning``, ``p_labels``, ``p_shares``, the ``source`` that stands out, and ``sentences``. Not
+            for results of views, whose new instances have no labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from consilience import fuse
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.integers(0, 3, 800)
+        >>> teams = {name: np.where(rng.random(800) < 0.1, rng.integers(0, 3, 800), truth) for name in "abcd"}
+        >>> fusion = fuse({name: said[:600] for name, said in teams.items()}, 3, random_state=0)
+        >>> later = {name: said[600:] for name, said in teams.items()}
+        >>> fusion.drift(later).found
+        False
+        >>> fusion.drift({**later, "c": (later["c"] + 1) % 3}).source
+        'c'
+        """
+        return drift(self, new)
 
     def explain(self, instance: Any) -> Explanation:
         """Why an instance is in its cluster: who said what, who is like it, what would change it.

@@ -8,6 +8,7 @@ import typer
 
 from consilience import cli
 from consilience.cli import options
+from consilience.results.drift import Watch, require_labels
 
 
 def predict(
@@ -27,12 +28,14 @@ def predict(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse labels that the saved result does not know.")
     ] = False,
+    fail_on_drift: options.FailOnDrift = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Place new instances in the clusters of a saved result.
 
     Writes a table with the label, the confidence and the next best cluster of each. An instance about which
-    nothing is known gets the label -1. A label that the saved result does not know counts as missing.
+    nothing is known gets the label -1. A label that the saved result does not know counts as missing. From 50
+    new instances on, a line says whether they are like those that were merged; --quiet does not hide drift.
 
     Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
     """
@@ -43,8 +46,13 @@ def predict(
     with job.run() as run:
         fusion = cli.saved.read_result(result)
         if fusion.partitions.views is None:
-            found = cli.saved.place_labels(fusion, run.sources(), strict=strict, told=run.told)
+            run.watch, run.fail_below = Watch(fusion), fail_on_drift
+            found = cli.saved.place_labels(
+                fusion, run.sources(), strict=strict, told=run.told, watch=run.watch
+            )
         else:
+            if fail_on_drift is not None:
+                require_labels(fusion, "drift")
             found = cli.saved.place_views(fusion, new, job.source)
         cli.results.write_placed(
             found, run.outputs, output or "-", run.told, fusion.cluster_names, excel_csv=excel_csv
