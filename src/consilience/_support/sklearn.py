@@ -4,6 +4,7 @@ Parameter constraints and the sentence of a parameter error are scikit-learn's o
 kind of message. They have no public home there; if they move, this file changes and no other.
 """
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "check_parameter",
     "fit_context",
     "random_source",
+    "seed_from",
 ]
 
 if TYPE_CHECKING:
@@ -94,3 +96,9 @@ def random_source(random_state: Any) -> np.random.RandomState:
             f"{random_state!r} instead.",
             hint="any number in that range will do, such as 0.",
         ) from error
+
+
+def seed_from(random_state: Any) -> int:
+    """The seed that was given, or one that is drawn."""
+    rng = random_source(random_state)
+    return int(random_state) if isinstance(random_state, Integral) else int(rng.randint(2**31))

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from consilience import consensus
 from consilience._support.errors import ClusterError, InputError
 from consilience._support.optional import optional_import
-from consilience._support.sklearn import random_source
+from consilience._support.sklearn import seed_from
 from consilience.dask.aggregate import Table, read_table
 from consilience.dask.blocks import BLOCK_ROWS, Blocks, read_parquet
 from consilience.dask.consensus import MAX_DISTINCT
@@ -107,12 +107,12 @@ def fuse_parquet(
         blocks = read_parquet(source, ids=ids, columns=columns, block_rows=block_rows)
         engine = engine_for(blocks.kind, progress)
         table = read_table(blocks, engine, max_distinct, unobserved)
-        rng = random_source(random_state)
+        seed = seed_from(random_state)
         if table.fits:
-            answer, found = _fuse_distinct(blocks, engine, table, n_clusters, method, unobserved, rng)
+            answer, found = _fuse_distinct(blocks, engine, table, n_clusters, method, unobserved, seed)
         else:
             given = {"n_clusters": n_clusters, "unobserved": unobserved, "max_distinct": max_distinct}
-            model = _block_method(method, {**given, "checkpoint": checkpoint}, rng)
+            model = _block_method(method, {**given, "checkpoint": checkpoint}, seed)
             model._fit(blocks, engine, table)
             sizes = np.round(model._answer.evidence.prior * (table.n_rows - table.n_unseen)).astype(np.int64)
             reason = "It is the method that works on blocks."
@@ -148,11 +148,11 @@ def _fuse_distinct(
     n_clusters: Any,
     method: Any,
     unobserved: str,
-    rng: np.random.RandomState,
+    seed: int,
 ) -> tuple[RowValues, tuple[Any, ...]]:
     """`fuse` on distinct rows with counts."""
     known = table.partitions
-    fusion = fuse_partitions(known, n_clusters, method, unobserved, rng, 0, None, engine.progress)
+    fusion = fuse_partitions(known, n_clusters, method, unobserved, seed, 0, None, engine.progress)
     values = {"labels": fusion.labels, "confidence": confidence(known, fusion.labels)}
     key = looked_up(known, values, 0 if unobserved == "largest" else -1)
     sizes = np.bincount(fusion.labels, known.counts).astype(np.int64)
@@ -162,7 +162,7 @@ def _fuse_distinct(
     return answer, (*found, fusion.cluster_count)
 
 
-def _block_method(method: Any, given: dict[str, Any], rng: np.random.RandomState) -> PCE:
+def _block_method(method: Any, given: dict[str, Any], seed: int) -> PCE:
     """PCE on blocks, with the parameters of the one that was asked for."""
     own: dict[str, Any] = {}
     if isinstance(method, consensus.PCE):
@@ -173,4 +173,4 @@ def _block_method(method: Any, given: dict[str, Any], rng: np.random.RandomState
             "works on blocks.",
             hint="use method='auto' or 'PCE', or raise max_distinct.",
         )
-    return PCE(**{**own, **given, "random_state": int(rng.randint(2**31))})
+    return PCE(**{**own, **given, "random_state": seed})

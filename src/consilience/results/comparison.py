@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from consilience._support.shown import Table, as_html
-from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.sklearn import Interval, check_parameter, seed_from
 from consilience._support.talk import Progress, watched
 from consilience._support.values import counted
 from consilience.diagnostics import ClusterCount, choose_n_clusters
@@ -175,14 +175,13 @@ def compare(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
-    rng = random_source(random_state)
+    seed = seed_from(random_state)
     count = None
     if "auto" in ks:
-        count = count_clusters(partitions.take_seen(), rng)
+        count = count_clusters(partitions.take_seen(), seed)
     elif len(set(ks)) > 1:
-        count = choose_n_clusters(partitions.take_seen(), random_state=rng)
+        count = choose_n_clusters(partitions.take_seen(), random_state=seed)
     ks = list(dict.fromkeys(count.n_clusters if k == "auto" and count is not None else int(k) for k in ks))
-    seed = int(rng.randint(2**31))
     with watched(progress) as told:
         steps = Steps(told, len(ks) * len(chosen) * (1 + n_resamples))
 
@@ -255,7 +254,7 @@ def _try(
     name = method if isinstance(method, str) else type(method).__name__
     start = time.perf_counter()
     try:
-        fusion = fuse_partitions(partitions, k, method, unobserved, np.random.RandomState(seed), 0, None)
+        fusion = fuse_partitions(partitions, k, method, unobserved, seed, 0, None)
     except (ValueError, MemoryError) as error:
         steps(f"{name} failed", 1 + n_resamples)
         return failed(name, k, error), None
@@ -291,7 +290,7 @@ def _stability(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the part; the whole table had its warnings
             try:
-                found = fuse_partitions(part, k, method, "noise", np.random.RandomState(seed), 0, None)
+                found = fuse_partitions(part, k, method, "noise", seed, 0, None)
             except ValueError:
                 step()
                 continue  # a part that falls into groups without common instances says nothing

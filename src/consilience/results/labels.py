@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience import consensus
 from consilience._support.errors import Hint, InputError, Phrase
-from consilience._support.sklearn import Interval, random_source
+from consilience._support.sklearn import Interval, seed_from
 from consilience._support.talk import Progress, tell, watched
 from consilience._support.values import counted
 from consilience._support.warnings import warn
@@ -136,7 +136,7 @@ def fuse(
     )
     if named_after is not None:
         base_named(partitions, named_after)  # an unknown one is an error before anything is fitted
-    rng = random_source(random_state)
+    seed = seed_from(random_state)
     given = partitions.base_weights if weights is None else read_weights(weights, partitions.names)
     table, row_of = partitions, None
     if given is not None:
@@ -146,7 +146,7 @@ def fuse(
     if must_link is not None:
         table, row_of = merge_linked(table, must_link)
     with watched(progress) as told:
-        fusion = fuse_partitions(table, n_clusters, method, unobserved, rng, verbose, None, told)
+        fusion = fuse_partitions(table, n_clusters, method, unobserved, seed, verbose, None, told)
     if isinstance(fusion.model, LabelMethod) and not (row_of is None and table.seen.all()):
         fitted = np.where(table.seen, np.cumsum(table.seen) - 1, -1)  # the model saw no others
         fusion.model._spread(partitions.weighted(given), fitted if row_of is None else fitted[row_of])
@@ -166,7 +166,7 @@ def fuse_partitions(
     n_clusters: int | str,
     method: Any,
     unobserved: str,
-    rng: np.random.RandomState,
+    seed: int,
     verbose: int,
     by: selection.Rule | None,
     progress: Progress | None = None,
@@ -179,10 +179,9 @@ def fuse_partitions(
     counting = known.counting
     require_linked(counting)
     # Base clusterings count once each: heavy ones would vouch for themselves.
-    count = count_clusters(counting.weighted(None), rng) if n_clusters == "auto" else None
+    count = count_clusters(counting.weighted(None), seed) if n_clusters == "auto" else None
     k = count.n_clusters if count is not None else int(n_clusters)
     k = feasible_clusters(k, counting)
-    seed = int(rng.randint(2**31))
     if isinstance(method, str) and method.lower() == "auto":
         choice = _choose(known, k, by, unobserved, seed, verbose, progress)
     else:
@@ -293,8 +292,8 @@ def _polished(table: Partitions, model: Any, unobserved: Any) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
 
 
-def count_clusters(table: Partitions, rng: np.random.RandomState) -> ClusterCount:
-    count = choose_n_clusters(table, random_state=rng)
+def count_clusters(table: Partitions, random_state: Any) -> ClusterCount:
+    count = choose_n_clusters(table, random_state=random_state)
     if not count.reliable:
         why = " ".join(found.text for found in count.warnings) or "there may be more than were looked for."
         warn(

@@ -115,8 +115,7 @@ class _Labels:
             return found
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the part; the whole table had its warnings
-            rng = np.random.RandomState(seed)
-            fusion = fuse_partitions(part, self._n_clusters, self._method, "noise", rng, 0, None)
+            fusion = fuse_partitions(part, self._n_clusters, self._method, "noise", seed, 0, None)
         found[rows] = fusion.labels
         return found
 

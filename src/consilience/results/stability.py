@@ -18,7 +18,7 @@ import numpy as np
 
 from consilience._support.errors import InputError
 from consilience._support.shown import Table, as_html
-from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.sklearn import Interval, check_parameter, seed_from
 from consilience._support.talk import Progress, watched
 from consilience._support.values import counted
 from consilience.inference.counts import Tabulated
@@ -315,8 +315,7 @@ def _seed(random_state: Any, fusion: Fusion) -> int:
     """The seed of every fit: the number that was given, or one that is drawn."""
     if random_state is None and fusion.seed is not None:
         return fusion.seed
-    rng = random_source(random_state)
-    return int(random_state) if isinstance(random_state, Integral) else int(rng.randint(2**31))
+    return seed_from(random_state)
 
 
 def _is_left_out(leave_out: bool | None, evidence: Refitting) -> bool:

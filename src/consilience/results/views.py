@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from consilience._support.errors import Hint, InputError, Phrase
-from consilience._support.sklearn import Interval, check_parameter, random_source
+from consilience._support.sklearn import Interval, check_parameter, random_source, seed_from
 from consilience._support.talk import Progress, tell, watched
 from consilience.evidence.partitions import MISSING, Partitions
 from consilience.evidence.views import Views, check_views
@@ -190,7 +190,7 @@ def fuse_views(
         partitions = _cluster_views(table, ks, neighbours, clusterer, m, n_jobs, rng, verbose, told)
         partitions = replace(partitions, backend=ids.backend, index_name=ids.index_name)
         # All base clusterings have the same range of numbers around the wanted: agreement is a good guide.
-        found = fuse_partitions(partitions, k, merging, "error", rng, verbose, "agreement", told)
+        found = fuse_partitions(partitions, k, merging, "error", seed_from(rng), verbose, "agreement", told)
         labels, reason = found.labels, found.reason
         if by_graph:
             labels = numbered_by_size(neighbours.vote(labels), place=np.argsort(neighbours.order[0]))
