@@ -476,8 +476,9 @@ class TestFuseViews:
         asked = consilience.PSE(kind={"words": "counts"}, view_weights={"size": 0.5})
         assert_array_equal(fusion.labels, fuse_views(views, 3, method=asked, **settings).labels)
         assert asked.n_clusters == 8  # the user's own estimator is as it was
-        with pytest.raises(ValueError, match=r"kind is a setting of PSE, and you asked for another"):
-            fuse_views(views, 3, kind="counts", method="APMC", **settings)
+        for method in ("APMC", "labels"):  # what a view holds is said to every method
+            said = fuse_views(views, 3, kind={"words": "counts"}, method=method, **settings)
+            assert said.given_views.table.kinds == (None, None, "counts")
         with pytest.raises(ValueError, match=r"view_weights is a setting of PSE"):
             fuse_views(views, 3, view_weights=[1, 1, 1], clusterer="kmeans", **settings)
 

@@ -791,5 +791,7 @@ def test_the_line_and_its_parts():
     with pytest.raises(KeyError):
         columns["none"]
     _, found = read_columns(clinic(), name="clinic")
-    with pytest.warns(UserWarning, match=r"view 'clinic': Id \(an id\) is left out\. Hint: to use a column"):
+    with pytest.warns(
+        UserWarning, match=r"view 'clinic': Id \(an id\) is left out\. Hint: if it names the inst"
+    ):
         found.warn()

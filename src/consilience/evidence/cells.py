@@ -53,13 +53,13 @@ def encode(values: np.ndarray, n_levels: Sequence[int], names: Sequence[str] | N
     r"""Learn fences, centres and scales from the cells that are there.
 
     A number x becomes :math:`(\min(\max(x, q_1 - 5 R), q_3 + 5 R) - m) / s`, a level
-    :math:`([x = l] - p_l) / \sqrt{1 - \sum_l p_l^2}`.
+    :math:`([x = l] - p_l) / \sqrt{1 - \sum_l p_l^2}`. Of two levels the rarer one says all, and is a number.
 
     Symbols: q_1, q_3, R -> quartiles and their range (no fences where it is zero); m, s -> mean and standard
     deviation of what is fenced; p_l -> share of the level.
 
-    What is learned does not depend on the order of the rows, and columns are put in an order that follows
-    from what they hold.
+    What is learned does not depend on the order of the rows or on what levels are called, and columns are put
+    in an order that follows from what they hold.
 
     Parameters
     ----------
@@ -76,37 +76,37 @@ def encode(values: np.ndarray, n_levels: Sequence[int], names: Sequence[str] | N
         seen = seen[~np.isnan(seen)]
         if not len(seen):  # a column without any cell is left out
             continue
-        one = _levels(seen, k) if k else _number(seen)
+        levels, one = _levels(seen, k) if k else _number(seen)
         name = "" if names is None else names[j]
-        parts.append(((k, len(seen), *one.ravel().tolist(), name, j), one))
+        parts.append(((k, len(seen), *one.ravel().tolist(), name, j), levels, one))
     parts.sort(key=lambda part: part[0])
-    sources = [np.full(one.shape[1], key[-1]) for key, one in parts]
-    levels = [np.arange(key[0]) if key[0] else np.array([-1]) for key, _ in parts]
-    center, factor, low, high = np.hstack([one for _, one in parts])
-    return Encoding(np.concatenate(sources), np.concatenate(levels), low, high, center, factor)
+    sources = [np.full(len(levels), key[-1]) for key, levels, _ in parts]
+    levels = np.concatenate([levels for _, levels, _ in parts])
+    center, factor, low, high = np.hstack([one for _, _, one in parts])
+    return Encoding(np.concatenate(sources), levels, low, high, center, factor)
 
 
-def _number(seen: np.ndarray) -> np.ndarray:
+def _number(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first, third = np.quantile(seen, [0.25, 0.75])
     reach = FENCE * (third - first) if third > first else np.inf
     fenced = np.clip(seen, first - reach, third + reach)
     center, deviation = float(fenced.mean()), float(fenced.std())
     constant = deviation <= 1e-10 * abs(center)
-    return np.array(
-        [
-            [center],
-            [1.0 / (deviation if deviation and not constant else 1.0)],
-            [first - reach],
-            [third + reach],
-        ]
-    )
+    factor = 1.0 / (deviation if deviation and not constant else 1.0)
+    return np.array([-1]), np.array([[center], [factor], [first - reach], [third + reach]])
 
 
-def _levels(seen: np.ndarray, k: int) -> np.ndarray:
-    share = np.bincount(seen.astype(np.intp), minlength=k) / max(len(seen), 1)
+def _levels(seen: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Levels from the rarest on: their names do not matter."""
+    count = np.bincount(seen.astype(np.intp), minlength=k)
+    levels = np.argsort(count, kind="stable")
+    share = count[levels] / len(seen)
     apart = 1.0 - float((share**2).sum())
+    if k == 2:
+        levels, share, apart = levels[:1], share[:1], apart / 2
     factor = 1.0 / np.sqrt(apart) if apart > 0 else 1.0
-    return np.array([share, np.full(k, factor), np.full(k, -np.inf), np.full(k, np.inf)])
+    everywhere = np.full(len(levels), np.inf)
+    return levels, np.array([share, np.full(len(levels), factor), -everywhere, everywhere])
 
 
 class ColumnScaling(NamedTuple):
@@ -154,7 +154,10 @@ def learn_cells(
     """Learn from rows of which some cell is there, and columns of which some cell is; see `encode`."""
     encoding = encode(values, n_levels, names)
     z = encoding.apply(values)
-    model = fit_factors(_in_order(z, _FIT_ROWS)).model
+    if np.isnan(z).any():
+        model = fit_factors(_in_order(z, _FIT_ROWS)).model
+    else:  # new rows may have gaps
+        model = fit_factors(_in_order(z, _START_ROWS), max_iter=0).model
     return Cells(encoding, model, as_numbers, tuple(np.isnan(values).sum(axis=0).tolist()))
 
 

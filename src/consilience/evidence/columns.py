@@ -168,6 +168,7 @@ def read_columns(
     name: str,
     kinds: Mapping[str, Any] | str | None = None,
     ids: Sequence[Any] | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
 ) -> tuple[np.ndarray, Columns]:
     """Read every column of a table by its values.
 
@@ -188,6 +189,8 @@ def read_columns(
         "low<mid<high", is an order.
     ids : sequence, optional
         What rows are called in errors besides their number.
+    rows : sequence of int, optional
+        Their numbers in errors, where they are a part of a table.
 
     Returns
     -------
@@ -227,7 +230,7 @@ def read_columns(
     """
     raw = raw_columns(table, name)
     said = said_of([column.name for column in raw], kinds, name)
-    where = _Where(name, ids)
+    where = _Where(name, ids, rows)
     found = [_read_one(column, said.get(column.name), where) for column in raw]
     common = _common_form(found)
     read = [one.finished(common) if isinstance(one, _Written) else one for one in found]
@@ -316,9 +319,11 @@ class _Where(NamedTuple):
 
     name: str
     ids: Sequence[Any] | None
+    rows: Sequence[int] | np.ndarray | None = None
 
     def row(self, p: int) -> str:
-        return f"row {p}" if self.ids is None else f"row {p} (id {self.ids[p]!r})"
+        number = p if self.rows is None else self.rows[p]
+        return f"row {number}" if self.ids is None else f"row {number} (id {self.ids[p]!r})"
 
 
 class _Read(NamedTuple):
@@ -842,7 +847,7 @@ def _remarks(
             Remark(
                 f"view {name!r}: {_some(told, _LEFT_OUT_SHOWN)} {'is' if len(told) == 1 else 'are'} left "
                 "out.",
-                overruling(name, guessed[0].name, "category", "to use a column, say what it is, as in {it}."),
+                _about_guess(name, guessed[0]),
             )
         )
     for one in read:
@@ -887,6 +892,14 @@ def _remarks(
 
 
 _GUESSES = ("an id", "free text", "more than")
+
+
+def _about_guess(name: str, column: Column) -> Hint:
+    """What to do about a column that was left out."""
+    if not column.why.startswith("an id"):
+        return overruling(name, column.name, "category", "to use a column, say what it is, as in {it}.")
+    text = "if it names the instances, say {on=}; to use it as a feature, {it}."
+    return overruling(name, column.name, "category", text, on=column.name)
 
 
 def _unread(view: str, column: Column, n: int, example: str) -> str:

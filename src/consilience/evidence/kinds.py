@@ -153,7 +153,7 @@ def _place(key: str, views: Mapping[str, Sequence[str]]) -> tuple[str, str | Non
     raise UsageError(f"there is neither a view nor a column {key!r}.", did_you_mean(key, known))
 
 
-def overruling(view: str, column: str, kind: str, text: str) -> Hint:
+def overruling(view: str, column: str, kind: str, text: str, **values: Any) -> Hint:
     """A hint that says how to overrule a kind; `{it}` stands for the way."""
     said = f"{view}.{column}"
     return Hint(
@@ -161,4 +161,5 @@ def overruling(view: str, column: str, kind: str, text: str) -> Hint:
         command=text.replace("{it}", "--kind {shell}"),
         python=repr({said: kind}),
         shell=shlex.quote(f"{said}={kind}"),
+        **values,
     )

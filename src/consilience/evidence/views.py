@@ -5,10 +5,12 @@ what comes out is clean arrays and one mask.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time
+from functools import cached_property
 from numbers import Number
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,23 +20,66 @@ from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted, id_array, is_annotated, is_missing
 from consilience.evidence.cells import Cells, ColumnScaling, is_count_table, learn_cells, learn_numbers
 
+if TYPE_CHECKING:  # arrays alone do not pay for what reads frames
+    from consilience.evidence.columns import Columns
+
 __all__ = ["Views", "check_views"]
 
 Matrix = Any  # a 2-D float array or a scipy.sparse.csr_array; scipy carries no types
+
+Kind = Literal["counts", "measurements", "links", "binary", "log-counts"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class TableReading(NamedTuple):
     """How a table was read that is more than complete numbers, and what completes rows of it."""
 
-    cells: Cells | None  # None: counts, where a cell that is missing is no entry
-    n_missing: tuple[int, ...] = ()  # missing cells by column as given, in the rows that are present
+    cells: Cells | None  # None: nothing was missing, or they are counts, where a missing cell is no entry
+    # Missing cells by column that was used, in the rows that are present; empty where nothing was completed.
+    n_missing: tuple[int, ...] = ()
     n_rows: int = 0  # that are present
-    names: tuple[str, ...] | None = None  # of the columns as given
+    names: tuple[str, ...] | None = None  # of the columns that were used
+    columns: "Columns | None" = None  # how each was read, where they were read one by one
 
     @property
     def missing(self) -> float:
         """The share of the cells that are missing."""
         return sum(self.n_missing) / max(self.n_rows * len(self.n_missing), 1)
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it was more than complete numbers in a given order."""
+        return bool(self.n_missing) or self.columns is not None
+
+    def is_how(self, other: "TableReading | None") -> bool:
+        """Whether a table was read in this way, so that its rows mean the same."""
+        if other is None or not self.is_special:
+            return False
+        return other is self or not (self.n_missing or other.n_missing or self.columns != other.columns)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether columns are of several kinds, so that rows are standardised columns."""
+        return self.cells is not None and not self.cells.as_numbers
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the table as it was given."""
+        return len(self.n_missing) if self.columns is None else len(self.columns)
+
+    @property
+    def line(self) -> str:
+        """How the columns were read and what is missing, in words."""
+        parts = []
+        if self.columns is not None:
+            parts.append(self.columns.line.partition(": ")[2])
+        elif self.n_missing:
+            parts.append(f"{counted(len(self.n_missing), 'number')}.")
+        if sum(self.n_missing):
+            share = f"{self.missing:.0%}" if self.missing >= 0.005 else "Less than 1%"
+            done = "are filled in" if self.cells is not None else "are no entries"
+            parts.append(f"{share} of the cells are missing and {done}.")
+        return " ".join(parts)
 
 
 class Layout(NamedTuple):
@@ -45,7 +90,7 @@ class Layout(NamedTuple):
     columns: tuple[tuple[str, ...] | None, ...]
     tables: tuple[TableReading | None, ...] | None = None  # what completes new rows; None: nothing does
 
-    def match(self, X: Any, mask: Any = None, *, method: str) -> "Views":
+    def match(self, X: Any, mask: Any = None, *, method: str, on: str | None = None) -> "Views":
         """New instances with all these views in their order; a view that was not given has no rows.
 
         Parameters
@@ -58,6 +103,8 @@ class Layout(NamedTuple):
             False where the instance is absent from the view; a column for each of the fitted views.
         method : str
             Who was fitted, for errors.
+        on : str, default=None
+            The column of every frame that holds the ids.
 
         Examples
         --------
@@ -71,7 +118,7 @@ class Layout(NamedTuple):
                 hint="one new instance is values.reshape(1, -1).",
             )
         given, mask = self._given(X, mask, method)
-        read = [self._read(name, table, method) for name, table in given.items()]
+        read = [self._read(name, table, method, on) for name, table in given.items()]
         views = _assembled(read, mask)
         arrays, observed = [], np.zeros((views.n_instances, len(self.names)), dtype=bool)
         for v, (name, width) in enumerate(zip(self.names, self.n_features, strict=True)):
@@ -139,22 +186,28 @@ class Layout(NamedTuple):
             raise InputError("no view holds any instance.", hint="give at least one of the fitted views")
         return given, None if mask is None else mask[:, [names.index(name) for name in given]]
 
-    def _read(self, name: str, table: Any, method: str) -> "_Table":
+    def _read(self, name: str, table: Any, method: str, on: str | None) -> "_Table":
         """A new table with its columns in the order that was fitted, and what completes its rows."""
         v = self.names.index(name)
         known = None if self.tables is None else self.tables[v]
-        if isinstance(table, _ReadBefore) and known is not None and table.how is known:
+        if isinstance(table, _ReadBefore) and known is not None and known.is_how(table.how):
             return _Table(name, table.values, range(table.values.shape[1]))
-        if isinstance(table, _ReadBefore) and table.how is not None:
+        if isinstance(table, _ReadBefore) and table.how is not None and table.how.is_special:
             raise InputError(
                 f"view {name!r} was read by itself, and not as that of {method} was: its columns may mean "
                 "something else.",
                 hint="give the table itself instead of what check_views made of it.",
             )
+        if known is not None and known.columns is not None:
+            if isinstance(table, _ReadBefore):  # complete numbers, in an array that was checked
+                table = table.values
+            return _read_again(name, table, on, known)
         if isinstance(table, _ReadBefore):
             found = _Table(name, table.values, table.columns or range(table.values.shape[1]))
         else:
-            found = _read(name, table, None, np.dtype(float))
+            found = _read(name, table, on, np.dtype(float), None)
+            if found.unread is not None:
+                _refuse_words(found, method)
         width, then = self.n_features[v], self.columns[v]
         if known is not None and known.n_missing:
             width, then = len(known.n_missing), known.names
@@ -207,7 +260,10 @@ class Views:
         For each view the names of its features; None where it was no frame.
     tables : tuple of (TableReading or None), or None
         For each view whose table was more than complete numbers how it was read, and what completed it:
-        `arrays` have no gaps.
+        `arrays` have no gaps. ``tables[v].columns`` says how each column was read, ``tables[v].line`` in a
+        sentence.
+    kinds : tuple of (str or None), or None
+        For each view what the user said that it holds.
     """
 
     arrays: tuple[Matrix, ...]
@@ -216,6 +272,7 @@ class Views:
     index: NDArray[Any] | None = None
     columns: tuple[tuple[str, ...] | None, ...] | None = None
     tables: tuple[TableReading | None, ...] | None = None
+    kinds: tuple[Kind | None, ...] | None = None
 
     @property
     def n_instances(self) -> int:
@@ -230,14 +287,17 @@ class Views:
         """The number of features of each view."""
         return tuple(int(array.shape[1]) for array in self.arrays)
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """The names of the views and of their features, without their rows; and how new rows are completed.
 
         A view of complete numbers learns that from its rows: new ones may have gaps.
         """
-        tables = tuple(self.table(v) or TableReading(self._completing(v)) for v in range(self.n_views))
-        return Layout(self.names, self.n_features, self.layout_names, tables)
+        tables = []
+        for v in range(self.n_views):
+            read = self.table(v) or TableReading(None)
+            tables.append(read if read.n_missing else read._replace(cells=self._completing(v)))
+        return Layout(self.names, self.n_features, self.layout_names, tuple(tables))
 
     @property
     def layout_names(self) -> tuple[tuple[str, ...] | None, ...]:
@@ -248,7 +308,7 @@ class Views:
     def n_given(self) -> tuple[int, ...]:
         """The number of columns of each table as it was given."""
         return tuple(
-            len(read.n_missing) if read is not None else width
+            read.width if read is not None else width
             for width, read in zip(self.n_features, map(self.table, range(self.n_views)), strict=True)
         )
 
@@ -307,6 +367,7 @@ class Views:
             index=None if self.index is None else self.index[rows],
             columns=columns,
             tables=tables,
+            kinds=None if self.kinds is None else tuple(self.kinds[v] for v in views),
         )
 
     def n_distinct(self, most: int, views: Sequence[int] | None = None) -> int:
@@ -363,6 +424,9 @@ class _Table(NamedTuple):
     counted: bool = False  # the ids are pandas' default 0..n-1, which may mean nothing
     fitted: TableReading | None = None  # what completes its rows, where that is known
     whole: bool = False  # whether gaps are refused, since nothing is known that would fill them
+    unread: Any = None  # a frame or array whose columns are yet to be read; `values` has no columns then
+    said: Any = None  # what the user says of columns
+    read: "Columns | None" = None  # how its columns were read
 
 
 class _ReadBefore(NamedTuple):
@@ -374,7 +438,12 @@ class _ReadBefore(NamedTuple):
 
 
 def check_views(
-    views: Any, *, mask: ArrayLike | None = None, on: str | None = None, dtype: DTypeLike = np.float64
+    views: Any,
+    *,
+    mask: ArrayLike | None = None,
+    on: str | None = None,
+    kind: Any = None,
+    dtype: DTypeLike = np.float64,
 ) -> Views:
     """Read, align and check the views of a set of instances.
 
@@ -382,8 +451,14 @@ def check_views(
     ----------
     views : list, tuple or dict of tables, or one table
         A table has instances in rows and features in columns: a 2-D array, a scipy sparse matrix, or a
-        pandas or polars frame. One 2-D array, sparse matrix or frame is one view. The keys of a dict name
-        the views; otherwise they are called ``view0``, ``view1``, ...
+        pandas, polars or Arrow frame. One 2-D array, sparse matrix or frame is one view. The keys of a dict
+        name the views; otherwise they are called ``view0``, ``view1``, ...
+
+        A table of numbers is taken as it is. Where a column holds something else (text, categories, dates),
+        each column is read by its values as a number, yes/no, ordered, a category or a date; those that are
+        empty, constant, ids or free text are left out, with a warning where that is a guess. Numbers then end
+        at five quartile ranges beyond the quartiles and are standardised; a category is a column a level,
+        scaled so that each column counts alike.
 
         An instance is absent from a view when its row is all NaN, when a frame does not list its id, or
         when `mask` says so. A row with some NaN is present: its missing cells are filled in with what its
@@ -400,6 +475,12 @@ def check_views(
         rows follow the rows of the result.
     on : str, default=None
         The column of every frame that holds the ids, to match rows by it instead of index or position.
+    kind : str or dict, default=None
+        What views and columns hold, where it is not recognised. By the name of a view: "counts",
+        "measurements", "links", "binary" or "log-counts", see :class:`~consilience.PSE`. By
+        ``"view.column"``, or by the name of a view for all its columns: "number", "yes/no", "ordered",
+        "category", "date" or "left out"; "number:comma" and "number:point" say the decimal mark,
+        "date:day-first" and "date:month-first" the order; a list of levels, or "low<mid<high", is an order.
     dtype : numpy float type, default=numpy.float64
         The type of the arrays.
 
@@ -431,13 +512,30 @@ def check_views(
     array([[1., 2.],
            [0., 0.],
            [5., 6.]])
+
+    Columns of any kind, of which cells are missing:
+
+    >>> import pandas as pd
+    >>> clinic = pd.DataFrame(
+    ...     {"age": [61, 58, None, 47], "sex": ["f", "m", "m", None], "stage": ["I", "II", "III", "II"]}
+    ... )
+    >>> views = check_views({"clinic": clinic}, kind={"clinic.stage": ["I", "II", "III"]})
+    >>> print(views.tables[0].line)
+    1 number (age), 1 yes/no (sex), 1 ordered (stage). 17% of the cells are missing and are filled in.
     """
     if isinstance(views, Views) and mask is None and on is None:
-        return views
+        return views if kind is None else _said_of_read(views, kind)
     if np.dtype(dtype).kind != "f":
         raise InputError(f"dtype must be a float type. Got {dtype!r} instead.", hint="use numpy.float64")
-
-    return _assembled([_read(name, table, on, np.dtype(dtype)) for name, table in _named_tables(views)], mask)
+    named = _named_tables(views)
+    of_views, of_columns = _said(
+        kind, lambda: {name: _column_names(name, table, on) for name, table in named}
+    )
+    tables = [_read(name, table, on, np.dtype(dtype), of_columns.get(name)) for name, table in named]
+    found = _assembled(tables, mask)
+    if not of_views:
+        return found
+    return replace(found, kinds=tuple(of_views.get(name) for name in found.names))
 
 
 def _assembled(tables: "list[_Table]", mask: ArrayLike | None) -> Views:
@@ -450,12 +548,16 @@ def _assembled(tables: "list[_Table]", mask: ArrayLike | None) -> Views:
     columns: list[tuple[str, ...] | None] = []
     observed = np.zeros((n_instances, len(tables)), dtype=bool)
     for v, (given, place) in enumerate(zip(tables, places, strict=True)):
+        given = _with_columns_read(given, wanted[place, v])
         present, has_gaps = _present_rows(given, wanted[place, v])
         observed[place, v] = present
         table, how = given, None
         if has_gaps and given.whole:
             _refuse_gap(given, present)
-        if has_gaps or (given.fitted is not None and given.fitted.n_missing):
+        if given.read is not None:
+            how = TableReading(None, (), int(present.sum()), _names(given.columns), given.read)
+        completed = given.fitted is not None and bool(given.fitted.n_missing)
+        if has_gaps or completed or _is_mixed(given):
             _check_scale(given, _fill(_without_missing(given.values), present, place, n_instances), ids)
             table, how = _completed(given, present)
         arrays.append(_fill(table.values, present, place, n_instances))
@@ -513,16 +615,28 @@ def _named_tables(views: Any) -> list[tuple[str, Any]]:
     return named
 
 
-def _read(name: str, table: Any, on: str | None, dtype: np.dtype[Any]) -> _Table:
+def _read(name: str, table: Any, on: str | None, dtype: np.dtype[Any], said: Any) -> _Table:
     frame = _as_frame(name, table)
     if frame is not None:
-        return _read_frame(name, frame, on, dtype)
+        return _read_frame(name, frame, on, dtype, said)
     if on is not None:
         raise InputError(
             f"on={on!r} names a column of ids, but view {name!r} is not a frame and has no named columns.",
             hint="give every view as a frame, or match rows by position and leave out on=",
         )
-    values = _read_sparse(name, table, dtype) if sparse.issparse(table) else _read_array(name, table, dtype)
+    if sparse.issparse(table):
+        if said is not None:
+            raise InputError(
+                f"the columns of view {name!r} are numbers, since it is sparse.",
+                hint="say what the view holds, as in 'counts', or give it as a frame.",
+            )
+        values = _read_sparse(name, table, dtype)
+    else:
+        given = _two_dimensional(name, table)
+        if said is not None or _holds_words(given):
+            unread = given.astype(object) if given.dtype.kind not in "OUSMm" else given
+            return _Table(name, np.empty((len(given), 0), dtype), range(0), unread=unread, said=said)
+        values = _read_array(name, given, dtype)
     return _Table(name, values, range(values.shape[1]))
 
 
@@ -538,7 +652,7 @@ def _as_frame(name: str, table: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _read_frame(name: str, frame: Any, on: str | None, dtype: np.dtype[Any]) -> _Table:
+def _read_frame(name: str, frame: Any, on: str | None, dtype: np.dtype[Any], said: Any) -> _Table:
     import narwhals as nw
 
     ids, counted = _frame_ids(name, frame, on)
@@ -546,9 +660,8 @@ def _read_frame(name: str, frame: Any, on: str | None, dtype: np.dtype[Any]) -> 
     if on is not None:
         frame = frame.drop(on)
     _check_shape(name, (n_rows, len(frame.columns)))
-    for column, kind in frame.schema.items():
-        if not (kind.is_numeric() or kind == nw.Boolean):
-            _not_numbers(name, column, f"holds values of type {kind}", by_id=on is None)
+    if said is not None or not all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values()):
+        return _Table(name, np.empty((n_rows, 0), dtype), (), ids, counted, unread=frame, said=said)
     values = frame.select(nw.all().cast(nw.Float64)).to_numpy()
     return _Table(name, _frozen(values, dtype), frame.columns, ids, counted)
 
@@ -583,7 +696,7 @@ def _read_sparse(name: str, table: Any, dtype: np.dtype[Any]) -> Matrix:
     return values
 
 
-def _read_array(name: str, table: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _two_dimensional(name: str, table: Any) -> NDArray[Any]:
     if np.ma.isMaskedArray(table):
         table = np.ma.filled(
             np.ma.asarray(table, dtype=float), np.nan
@@ -599,6 +712,17 @@ def _read_array(name: str, table: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     _check_shape(name, values.shape)
     if values.dtype.kind == "c":
         _complex(name)
+    return values
+
+
+def _holds_words(values: NDArray[Any]) -> bool:
+    """Whether an array holds text, dates or times, so that its columns have to be read."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind not in "biuf"
+    return any(isinstance(entry, str | bytes | date | time | np.datetime64) for entry in values.flat)
+
+
+def _read_array(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if values.dtype.kind not in "biuf":
         values = _numbers_from_objects(name, values.astype(object))
     return _frozen(values, dtype)
@@ -607,13 +731,10 @@ def _read_array(name: str, table: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _numbers_from_objects(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
     numbers = np.empty(values.shape)
     for column, entries in enumerate(values.T):
-        text = next((entry for entry in entries if isinstance(entry, str | bytes)), None)
-        if text is not None:  # NumPy would read "7" as a number; a table of text is rather a mistake
-            _not_numbers(name, column, f"holds text such as {text!r}")
         try:
             numbers[:, column] = entries.astype(float)
         except (TypeError, ValueError) as error:
-            _not_numbers(name, column, f"holds something else: {error}", type(error))
+            _not_numbers(name, column, f"holds an object: {error}", type(error))
     return numbers
 
 
@@ -622,6 +743,118 @@ def _frozen(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     values = np.asarray(values, dtype=dtype, order="C").view()
     values.flags.writeable = False
     return values
+
+
+# --- columns that are read one by one ----------------------------------------------------------------
+
+
+def _column_names(name: str, table: Any, on: str | None) -> list[str]:
+    """What the columns of a table are called: in an array, by their positions."""
+    frame = _as_frame(name, table)
+    if frame is not None:
+        return [str(column) for column in frame.columns if column != on]
+    shape = table.shape if hasattr(table, "shape") else _two_dimensional(name, table).shape
+    return list(map(str, range(shape[1]))) if len(shape) == 2 else []
+
+
+def _said(
+    kind: Any, columns: Callable[[], Mapping[str, Sequence[str]]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was said of views, and of columns by view."""
+    if kind is None or (isinstance(kind, str) and kind == "auto"):
+        return {}, {}
+    from consilience.evidence.kinds import split_kinds
+
+    of_views, of_columns = split_kinds(kind, columns(), ("auto", *KINDS))
+    return {name: said for name, said in of_views.items() if said != "auto"}, of_columns
+
+
+def _said_of_read(views: Views, kind: Any) -> Views:
+    """Views with what was said of them; columns have been read, and cannot be read otherwise any more."""
+    names = {}
+    for v, name in enumerate(views.names):
+        read = views.table(v)
+        if read is not None and read.columns is not None:
+            names[name] = [column.name for column in read.columns]
+        else:
+            names[name] = list(views.layout_names[v] or map(str, range(views.n_features[v])))
+    of_views, of_columns = _said(kind, lambda: names)
+    for name, said in of_columns.items():
+        read = views.table(views.names.index(name))
+        _require_read_so(name, None if read is None else read.columns, names[name], said)
+    before = views.kinds or (None,) * views.n_views
+    kinds = tuple(of_views.get(name, known) for name, known in zip(views.names, before, strict=True))
+    return replace(views, kinds=kinds)
+
+
+def _require_read_so(name: str, read: "Columns | None", names: Sequence[str], said: Any) -> None:
+    from consilience.evidence.kinds import said_of
+
+    for column, wanted in said_of(names, said, name).items():
+        found = "number" if read is None else read[column].kind
+        if found != wanted.kind:
+            raise InputError(
+                f"view {name!r}, column {column!r} is said to be {wanted.kind!r}, and has been read already, "
+                f"as {found!r}.",
+                hint="say it where the tables are read, as in check_views(tables, kind=...).",
+            )
+
+
+def _with_columns_read(table: _Table, wanted: NDArray[np.bool_]) -> _Table:
+    """A table of which each column was read, by the rows that are wanted; others are missing."""
+    if table.unread is None:
+        return table
+    from consilience.evidence.columns import read_columns
+
+    n, dtype = len(wanted), table.values.dtype
+    rows = np.flatnonzero(wanted)
+    if not len(rows):
+        return table._replace(values=np.full((n, 1), np.nan, dtype), columns=range(1))
+    part = table.unread if len(rows) == n else table.unread[rows]
+    ids = None if table.ids is None or table.counted else [table.ids[row] for row in rows]
+    found, read = read_columns(part, name=table.name, kinds=table.said, ids=ids, rows=rows)
+    read.warn()
+    values = np.full((n, found.shape[1]), np.nan, dtype)
+    values[rows] = found
+    values.flags.writeable = False
+    return table._replace(values=values, columns=[column.name for column in read.used], read=read)
+
+
+def _is_mixed(table: _Table) -> bool:
+    """Whether its columns are of more kinds than numbers alone, or yes and no alone, which are 0 and 1."""
+    if table.read is None:
+        return False
+    kinds = {column.kind for column in table.read.used}
+    return kinds not in ({"number"}, {"yes/no"})
+
+
+def _read_again(name: str, table: Any, on: str | None, known: TableReading) -> _Table:
+    """New rows of a table whose columns were read one by one."""
+    from consilience.evidence.columns import read_again
+
+    assert known.columns is not None
+    frame = _as_frame(name, table)
+    ids, counted = None, False
+    if frame is not None:
+        ids, counted = _frame_ids(name, frame, on)
+        table = frame.drop(on) if on is not None else frame
+    elif sparse.issparse(table):
+        table = table.toarray()
+    values = read_again(table, known.columns, ids=None if counted else ids)
+    columns = [column.name for column in known.columns.used]
+    return _Table(name, _frozen(values, np.dtype(float)), columns, ids, counted, known)
+
+
+def _refuse_words(table: _Table, method: str) -> NoReturn:
+    """New rows with text where there were numbers."""
+    known = _with_columns_read(table, np.ones(len(table.values), dtype=bool)).read
+    assert known is not None
+    column = next((one for one in known if one.kind != "number"), known.columns[0])
+    raise InputError(
+        f"view {table.name!r}, column {column.name!r} holds text; it held numbers when {method} was fitted.",
+        hint="give the columns that were fitted, as numbers.",
+        column=column.name,
+    )
 
 
 # --- matching rows -----------------------------------------------------------------------------------
@@ -756,19 +989,26 @@ def _completed(table: _Table, present: NDArray[np.bool_]) -> tuple[_Table, Table
     names = _names(table.columns)
     if known is not None:
         cells = known.cells
+    elif _is_mixed(table):
+        assert table.read is not None
+        n_levels = [
+            len(column.levels or ()) if column.kind in ("category", "yes/no") else 0
+            for column in table.read.used
+        ]
+        cells = learn_cells(np.asarray(rows, dtype=float), n_levels, names, as_numbers=False)
     elif not rows.shape[0] or _are_counts(rows):
         cells = None
     else:
         rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
         cells = learn_cells(rows, (0,) * rows.shape[1], names, as_numbers=True)
-    how = TableReading(cells, n_missing, int(present.sum()), names)
+    how = TableReading(cells, n_missing, int(present.sum()), names, table.read)
     if cells is None:
         return table._replace(values=_without_missing(values)), how
     values = values.toarray() if sparse.issparse(values) else values
     out = np.zeros((len(values), cells.width), dtype=values.dtype)
     out[present] = cells.complete(values[present])
     out.flags.writeable = False
-    return table._replace(values=out, columns=_names_after(table.columns, cells)), how
+    return table._replace(values=out, columns=_names_after(table, cells)), how
 
 
 def _n_missing(rows: Matrix) -> tuple[int, ...]:
@@ -796,9 +1036,16 @@ def _without_missing(values: Matrix) -> Matrix:
     return values
 
 
-def _names_after(columns: Sequence[object], cells: Cells) -> Sequence[object]:
-    """Names of the columns of completed rows."""
-    return columns if isinstance(columns, range) else [columns[j] for j in cells.encoding.source]
+def _names_after(table: _Table, cells: Cells) -> Sequence[object]:
+    """Names of the columns of completed rows: of a category, one a level."""
+    if isinstance(table.columns, range):
+        return table.columns
+    used = table.read.used if table.read is not None else ()
+    names = []
+    for j, level in zip(cells.encoding.source.tolist(), cells.encoding.level.tolist(), strict=True):
+        levels = used[j].levels if used else None
+        names.append(table.columns[j] if level < 0 or levels is None else f"{used[j].name} = {levels[level]}")
+    return names
 
 
 def _flags(table: _Table, test: Any) -> Any:
@@ -920,15 +1167,11 @@ def _complex(name: str) -> NoReturn:
     )
 
 
-def _not_numbers(
-    name: str, column: object, problem: str, kind: type[Exception] = ValueError, *, by_id: bool = False
-) -> NoReturn:
-    hint = "encode the column as numbers or leave it out"
+def _not_numbers(name: str, column: object, problem: str, kind: type[Exception]) -> NoReturn:
     error = InputTypeError if issubclass(kind, TypeError) else InputError
     raise error(
-        f"view {name!r}, column {column!r} {problem}; a view needs numbers.",
-        hint + (f", or pass on={column!r} if it holds the ids of the instances" if by_id else ""),
-        f"{hint} by --columns" + (f", or say --id {column!r} if it holds the ids" if by_id else ""),
+        f"view {name!r}, column {column!r} {problem}; a cell is a number, a text or a date.",
+        hint="give every part a column of its own, or leave the column out",
     )
 
 

@@ -96,8 +96,9 @@ class ViewMethod(Clusterer):
         Parameters
         ----------
         X : list, tuple or dict of tables, one table, or Views
-            One table per view, instances in rows; see :func:`consilience.check_views`. An absent instance is
-            a row of NaN.
+            One table per view, instances in rows; see :func:`consilience.check_views`, which also says what
+            columns hold. An absent instance is a row of NaN. A missing cell is filled in by what the other
+            cells of its row say.
         y : ignored
             There for scikit-learn's interface.
         mask : array of bool of shape (n_instances, n_views), default=None
@@ -144,19 +145,38 @@ class ViewMethod(Clusterer):
         tags.input_tags.sparse = True
         return tags
 
-    def _read_views(self, X: Any, mask: Any) -> Views:
+    def _read_views(self, X: Any, mask: Any, kind: Any = None) -> Views:
         """What `fit` is given."""
-        views = check_views(one_table(X), mask=mask)
+        views = check_views(one_table(X), mask=mask, kind=kind)
         if hasattr(X, "shape"):
             validate_data(self, X, skip_check_array=True, reset=True)
         return views
 
-    def _read_new_views(self, X: Any, mask: Any) -> Views:
+    def read_new(self, X: Any, *, mask: Any = None, on: str | None = None) -> Views:
+        """New instances in the views that were fitted, read as those were; `predict` takes them.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of tables, one table, or Views
+            As in `predict`.
+        mask : array of bool of shape (n_instances, n_views), default=None
+            False where the instance is absent from the view.
+        on : str, default=None
+            The column of every frame that holds the ids.
+        """
+        return self._read_new_views(X, mask, on)
+
+    def _read_new_views(self, X: Any, mask: Any, on: str | None = None) -> Views:
         """New instances with all fitted views in their order; a view that was not given has no rows."""
         check_is_fitted(self)
-        if len(getattr(X, "shape", ())) > 1 and len(self.view_names_) == 1:
+        if len(getattr(X, "shape", ())) > 1 and len(self.view_names_) == 1 and not self._reads_columns:
             validate_data(self, X, skip_check_array=True, reset=False)
-        return self._layout.match(X, mask, method=type(self).__name__)
+        return self._layout.match(X, mask, method=type(self).__name__, on=on)
+
+    @property
+    def _reads_columns(self) -> bool:
+        """Whether columns are known by their names, so that new tables may lack some."""
+        return any(read is not None and read.columns is not None for read in self._layout.tables or ())
 
     def _check_views(self, views: Views) -> None:
         """Refuse fewer instances than clusters, and more of anything than the method takes."""

@@ -130,7 +130,7 @@ class KernelMethod(EmbeddingMethod):
     def _nearest(self, h: np.ndarray) -> np.ndarray:
         return nearest(h, self._centers)
 
-    def _read_views(self, X: Any, mask: Any) -> Views:
+    def _read_views(self, X: Any, mask: Any, kind: Any = None) -> Views:
         """Views whose arrays hold features, or all similarities as they were given.
 
         With ``preprocessing="paper"`` they are complete, and ``observed`` alone says what is absent.
@@ -139,7 +139,7 @@ class KernelMethod(EmbeddingMethod):
             views = whole = _read_given(X, mask)
             lacking = [np.isnan(np.diag(k)).any() for k in whole.arrays]
         else:
-            views = super()._read_views(X, mask)
+            views = super()._read_views(X, mask, kind)
             if self.preprocessing == "observed":
                 return views
             whole = check_views(one_table(X))

@@ -19,7 +19,7 @@ from consilience.inference.counts import Finding
 from consilience.inference.posterior import complete_chances
 from consilience.multiview.reading import Reading, ViewReading, read, stored
 from consilience.multiview.rows import canonical_order, equal_instances, equal_rows, mean_of_equals
-from consilience.multiview.scaling import recognise
+from consilience.multiview.scaling import kind_of
 
 _N_NEIGHBOURS = 10
 # A view whose neighbours share a cluster hardly more often than chance, which the user is told.
@@ -91,6 +91,9 @@ class ViewDiagnostics(Protocol):
 
     def in_view(self, v: int) -> InView | None:
         """The instances that a view was used for and their neighbours; None if it was not used."""
+
+    def read_new(self, X: Any, *, mask: Any = None, on: str | None = None) -> Views:
+        """New instances in the views that were fitted, read as those were."""
 
     def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Clusters of new instances (-1 where nothing is known of one), how sure, and which would be next."""
@@ -181,7 +184,7 @@ class ViewNeighbours:
         """The neighbours in one view."""
         if v not in self._found:
             rows, x = self.rows(v), self._table_.arrays[v]
-            kind = recognise(x, self._table_.observed[:, v])
+            kind = kind_of(self._table_, v)
             x = stored(x, kind)[rows]
             reading = read(x, kind, self._table_.scaling(v))
             by_look = [Neighbours(look, _N_NEIGHBOURS, 0) for look in reading.apply(x)]
@@ -194,7 +197,7 @@ class ViewNeighbours:
         by_view = []
         for v, x in enumerate(self._table_.arrays):
             rows = self.rows(v)
-            kind = recognise(x, self._table_.observed[:, v])
+            kind = kind_of(self._table_, v)
             by_view.append((rows, equal_rows(stored(x, kind)[rows])))
         return equal_instances(by_view, self._table_.n_instances)
 
@@ -215,9 +218,13 @@ class ViewNeighbours:
             found = np.where(np.isin(labels, lost), labels, found)
         return found
 
+    def read_new(self, X: Any, *, mask: Any = None, on: str | None = None) -> Views:
+        """New instances in these views, read as they were."""
+        return self._table_.layout.match(X, mask, method=type(self).__name__, on=on)
+
     def votes_of_new(self, X: Any, labels: np.ndarray, mask: Any = None) -> np.ndarray:
         """For new instances the share of each cluster among their neighbours, averaged over their views."""
-        new = self._table_.layout.match(X, mask, method=type(self).__name__)
+        new = self.read_new(X, mask=mask)
         votes = np.zeros((new.n_instances, int(labels.max()) + 1))
         for v, view in enumerate(self.by_view):
             rows = np.flatnonzero(new.observed[:, v])
@@ -385,6 +392,10 @@ class NeighbourDiagnostics:
             graphs.append(sp.diags_array(1.0 / np.where(total > 0, total, 1.0)) @ look.graph)
         graph = (sum(graphs[1:], graphs[0]) / len(graphs)).tocsr()
         return InView(view.rows, graph, self.neighbours.group[view.rows])
+
+    def read_new(self, X: Any, *, mask: Any = None, on: str | None = None) -> Views:
+        """New instances in the views that were fitted, read as those were."""
+        return self.neighbours.read_new(X, mask=mask, on=on)
 
     def place(self, X: Any, *, mask: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the method itself puts new instances, if it can, else where their neighbours are."""

@@ -19,7 +19,7 @@ from consilience.core.eigen import leading_eigenpairs
 from consilience.core.neighbours import NeighbourIndex
 from consilience.core.parameters import parameters
 from consilience.evidence.cells import ColumnScaling
-from consilience.evidence.views import Views
+from consilience.evidence.views import Kind, Views
 from consilience.inference.counts import Finding
 from consilience.inference.posterior import complete_chances
 from consilience.metrics import matched_accuracy_score
@@ -42,7 +42,7 @@ from consilience.multiview.rows import (
     quick_clusters,
     unit_rows,
 )
-from consilience.multiview.scaling import KINDS, Kind, recognise
+from consilience.multiview.scaling import kind_of
 from consilience.registry import About
 
 Matrix = Any  # a 2-D float array or a CSR array
@@ -573,8 +573,10 @@ class PSE(ViewMethod):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    kind : str or dict of view name to str, default="auto"
-        How views are read; "auto" recognises it by the values, however they are stored.
+    kind : str or dict, default="auto"
+        How views are read, by their names; "auto" recognises it by the values, however they are stored. Also
+        how columns of frames are, as in ``{"clinic.stage": "category"}``: see `kind` of
+        `consilience.check_views`.
 
         - "counts" (words of documents, events), where no entry is negative and less than a quarter are not
           zero: weighted by rarity. A row without any entry says nothing and counts as absent.
@@ -584,7 +586,7 @@ class PSE(ViewMethod):
           or a quarter of the entries is not zero. Zero is an answer, and a row of zeros is a row like others.
         - "log-counts" (reads of genes), for whole numbers in 20 columns or more that are very unequal in size
           and grow with the total of their row: logarithms of shares of that total.
-        - "measurements" otherwise: columns are standardised.
+        - "measurements" otherwise: columns are standardised. So are tables with columns of several kinds.
     view_weights : "auto", "equal", dict of view name to number, or one number a view, default="auto"
         How much each view counts. "auto" is equal weights, but for views that share nothing with any other:
         these count by how well their clusters come again in halves of the rows.
@@ -657,12 +659,12 @@ class PSE(ViewMethod):
         start=True,
     )
 
-    kind: (
-        Literal["auto", "counts", "measurements", "links", "binary", "log-counts"]
-        | Annotated[dict[str, str], dict]
-    ) = "auto"
+    kind: Annotated[str | dict[str, Any], str, dict] = "auto"
     view_weights: Literal["auto", "equal"] | Annotated[Any, dict, "array-like"] = "auto"
     unobserved: Literal["largest", "noise", "error"] = "largest"
+
+    def _read_views(self, X: Any, mask: Any, kind: Any = None) -> Views:
+        return super()._read_views(X, mask, self.kind)
 
     def _solve(self, views: Views, rng: np.random.RandomState) -> PSEResult:
         kinds = self._kinds(views)
@@ -686,16 +688,19 @@ class PSE(ViewMethod):
 
     def _kinds(self, views: Views) -> list[Kind]:
         """How each view is to be read."""
-        asked = _by_name("kind", self.kind, views.names, "auto")
         kinds = []
-        for v, (name, kind) in enumerate(zip(views.names, asked, strict=True)):
-            if kind not in ("auto", *KINDS):
-                known = ", ".join(map(repr, ("auto", *KINDS[:-1])))
+        for v, name in enumerate(views.names):
+            kind, x, present = kind_of(views, v), views.arrays[v], views.observed[:, v]
+            read = views.table(v)
+            if read is not None and read.mixed and kind != "measurements":
                 raise InputError(
-                    f"The 'kind' of view {name!r} must be {known} or {KINDS[-1]!r}. Got {kind!r} instead.",
-                    hint=did_you_mean(str(kind), KINDS),
+                    Phrase(
+                        "view {view} has columns that are not numbers, which {kind=} cannot take.",
+                        view=repr(name),
+                        kind=kind,
+                    ),
+                    hint="leave its kind out, or leave these columns out.",
                 )
-            x, present = views.arrays[v], views.observed[:, v]
             if kind in ("counts", "links", "log-counts") and x.min() < 0:
                 raise InputError(
                     Phrase(
@@ -706,9 +711,9 @@ class PSE(ViewMethod):
                     hint="read it as 'measurements', which logarithms of counts are.",
                 )
             filled_in = views.scaling(v)
-            if kind == "binary" and (filled_in is None or not filled_in.as_numbers):
+            if kind == "binary" and filled_in is None:
                 _refuse_third(name, x, present)
-            kinds.append(recognise(x, present) if kind == "auto" else kind)
+            kinds.append(kind)
         return kinds
 
     def _weights(self, views: Views) -> np.ndarray | None:

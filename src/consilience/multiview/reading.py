@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience.evidence.cells import ColumnScaling
-from consilience.multiview.scaling import FEW_ANSWERS, Kind, by_deviation, by_rarity, unit_norm_rows
+from consilience.evidence.views import Kind
+from consilience.multiview.scaling import FEW_ANSWERS, by_deviation, by_rarity, unit_norm_rows
 
 Matrix = Any  # a 2-D float array or a CSR array
 

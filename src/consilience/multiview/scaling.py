@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._support.errors import InputError
 from consilience.evidence.cells import ColumnScaling, is_count_table
-from consilience.evidence.views import Views
+from consilience.evidence.views import Kind, Views
 
 Matrix = Any  # a 2-D float array or a CSR array
-
-Kind = Literal["counts", "measurements", "links", "binary", "log-counts"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # Zeros and ones in at most so many columns are answers even where few are ones: mutations of a panel of
 # genes, symptoms, products. Words of documents are more, and those that are not there say nothing.
@@ -24,6 +21,18 @@ FEW_ANSWERS = 500
 # hundredth largest of a hundred entries is so many times the usual one, totals of rows differ by this share
 # of their mean, and columns rise and fall with the total of the others.
 _COUNTED_COLUMNS, _SKEWED, _UNEVEN_TOTALS, _WITH_TOTAL = 20, 10.0, 0.1, 0.1
+
+
+def kind_of(views: Views, v: int) -> Kind:
+    """What a view holds: what the user says, measurements where columns are of several kinds, or what its
+    values show."""
+    said = None if views.kinds is None else views.kinds[v]
+    if said is not None:
+        return said
+    read = views.table(v)
+    if read is not None and read.mixed:
+        return "measurements"
+    return recognise(views.arrays[v], views.observed[:, v])
 
 
 def recognise(x: Matrix, present: np.ndarray) -> Kind:
@@ -99,9 +108,17 @@ def learn_scalings(views: Views, normalize: str | None) -> list[Scaling]:
     if normalize == "tfidf":
         refuse_negative(views.names, [array.min() for array in views.arrays])
     return [
-        learn_scaling(array, views.observed[:, v], normalize, views.scaling(v))
+        learn_scaling(array, views.observed[:, v], _asked(views, v, normalize), views.scaling(v))
         for v, array in enumerate(views.arrays)
     ]
+
+
+def _asked(views: Views, v: int, normalize: str | None) -> str | None:
+    """How to scale a view, where the user says what it holds."""
+    said = None if views.kinds is None else views.kinds[v]
+    if normalize != "auto" or said is None:
+        return normalize
+    return "tfidf" if said in ("counts", "links") else "standard"
 
 
 def refuse_negative(names: Sequence[str], lowest: Sequence[float] | np.ndarray) -> None:

@@ -410,7 +410,9 @@ class Fusion:
         largest = self._largest if asked == "largest" else -1
         return Placement(self.evidence, fitted_rows(self.rows), largest)
 
-    def predict(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> np.ndarray:
+    def predict(
+        self, new: Any, *, mask: Any = None, on: str | None = None, unknown: Unknown = "error"
+    ) -> np.ndarray:
         """Clusters of new instances, in the numbers of `labels`.
 
         One with the base labels of an instance that was there gets its cluster.
@@ -419,20 +421,25 @@ class Fusion:
         ----------
         new : table of base labels, or views
             What `fuse` or `fuse_views` got, of other instances: their labels by the same base clusterings,
-            or any of the same views.
+            or any of the same views. Cells of views may be missing, and so may columns of frames.
         mask : array of bool of shape (n_new, n_views), optional
             True where a new instance is present in a view.
+        on : str, optional
+            Column of ids by which new frames of views are joined: every id once, in the order in which they
+            first appear.
         unknown : {"error", "missing"}, default="error"
             What to do with a base label that was not fitted: refuse it, or read it as missing and warn.
         """
-        return self.place(new, mask=mask, unknown=unknown).labels
+        return self.place(new, mask=mask, on=on, unknown=unknown).labels
 
-    def place(self, new: Any, *, mask: Any = None, unknown: Unknown = "error") -> Placed:
+    def place(
+        self, new: Any, *, mask: Any = None, on: str | None = None, unknown: Unknown = "error"
+    ) -> Placed:
         """Clusters of new instances, how sure they are, and which would be next.
 
         Parameters
         ----------
-        new, mask, unknown
+        new, mask, on, unknown
             As in `predict`.
 
         Returns
@@ -443,6 +450,8 @@ class Fusion:
             the largest cluster with ``unobserved="largest"``, as in ``fusion.model.predict``.
         """
         if self.view_diagnostics is not None:
+            if on is not None:
+                new, mask = self.view_diagnostics.read_new(new, mask=mask, on=on), None
             told, numbers = self.view_diagnostics, self._numbers
             labels, sure, behind = told.place(new, mask=mask)
             return Placed.of(
@@ -450,6 +459,8 @@ class Fusion:
                 chances=lambda: self._renumbered(told.predict_proba(new, mask=mask)),
             )
         if self.neighbours is not None:
+            if on is not None:
+                new, mask = self.neighbours.read_new(new, mask=mask, on=on), None
             found = self.neighbours.place(new, self.labels, mask)
             return Placed.of(*found, chances=partial(self.neighbours.chances, new, self.labels, mask))
         return self.place_codes(self.partitions.encode(new, unknown=unknown))

@@ -25,7 +25,7 @@ from consilience.multiview.neighbours import ViewNeighbours
 from consilience.multiview.pse import PSE, UNRELATED, DoubtfulWarning
 from consilience.multiview.reading import read, stored
 from consilience.multiview.rows import quick_clusters
-from consilience.multiview.scaling import recognise
+from consilience.multiview.scaling import kind_of
 from consilience.registry import resolve
 from consilience.results.fusion import Fusion, GivenViews, seed_of
 from consilience.results.labels import (
@@ -74,8 +74,9 @@ def fuse_views(
     Parameters
     ----------
     views : list or dict of arrays, sparse matrices or frames
-        Several feature tables about the same instances; an absent row is all NaN, or not in the frame. See
-        :func:`consilience.check_views`. How each is read is said in the summary, and can be set by `kind`.
+        Several tables about the same instances, with columns of any kind and cells missing anywhere; an
+        absent row is all NaN, or not in the frame. See :func:`consilience.check_views`. How each is read is
+        said in the summary, and can be set by `kind`.
     n_clusters : int or "auto", default="auto"
         The number of clusters, or "auto" to find it: for :class:`~consilience.PSE` from clusterings of its
         own embeddings, else from a first round of base clusterings. Views of weight 0 have no say, nor do
@@ -89,9 +90,10 @@ def fuse_views(
         through other views, and all is clustered once. "labels" clusters every view several times and merges
         the labels as :func:`fuse` does; so does the name of a label method, or such an estimator. Or the name
         of another method in :mod:`consilience.multiview`, or such an estimator.
-    kind : str or dict of view name to str, optional
-        How views are read: "counts", "measurements", "links", "binary" or "log-counts"; what is left out is
-        recognised. See `kind` of :class:`~consilience.PSE`.
+    kind : str or dict, optional
+        How views are read: "counts", "measurements", "links", "binary" or "log-counts"; and how columns are,
+        as in ``{"notes": "counts", "clinic.stage": "category"}``. What is left out is recognised. See `kind`
+        of :func:`consilience.check_views`.
     view_weights : dict of view name to number, or one number a view, optional
         How much each view counts; see `view_weights` of :class:`~consilience.PSE`.
     clusterer : "graph", "kmeans" or a scikit-learn clusterer, optional
@@ -147,7 +149,7 @@ def fuse_views(
     rng = random_source(random_state)
     merging = check_method(method, "fuse_views")
     direct = _view_method(method, clusterer, kind, view_weights)
-    table = check_views(views, mask=mask, on=on)
+    table = check_views(views, mask=mask, on=on, kind=getattr(direct, "kind", None) if kind is None else kind)
     _require_linked(table)
     given = GivenViews(table, clusterer, n_partitions)
     m = n_partitions or max(_FEWEST_A_VIEW, min(_A_VIEW, _IN_ALL // table.n_views))
@@ -233,16 +235,16 @@ def _view_method(method: Any, clusterer: Any, kind: Any, view_weights: Any) -> A
     elif isinstance(method, str) and method.lower() != "labels":
         made = resolve(method, ["views", "labels"], of="fuse_views")
         direct = made() if issubclass(made, ViewMethod) else None
-    given = {"kind": kind, "view_weights": view_weights}
-    given = {name: value for name, value in given.items() if value is not None}
-    if not given:
+    if isinstance(direct, PSE) and kind is not None:
+        direct.set_params(kind=kind)
+    if view_weights is None:
         return direct
     if not isinstance(direct, PSE):
         raise InputError(
-            Phrase(f"{{{next(iter(given))}}} is a setting of PSE, and you asked for another method."),
+            Phrase("{view_weights} is a setting of PSE, and you asked for another method."),
             hint=Hint("leave out {method} and {clusterer}, or prepare the tables beforehand."),
         )
-    return direct.set_params(**given)
+    return direct.set_params(view_weights=view_weights)
 
 
 def _fitted(model: Any, table: Views, k: int, rng: np.random.RandomState) -> Any:
@@ -339,7 +341,7 @@ def _cluster_views(
                 rows = np.sort(rows)
             X = views.arrays[v][rows]
             if isinstance(clusterer, str):
-                kind = recognise(views.arrays[v], views.observed[:, v])
+                kind = kind_of(views, v)
                 X = stored(X, kind)
                 X = read(X, kind, views.scaling(v)).apply(X)[0]
             found = base_partitions(
