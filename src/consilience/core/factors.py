@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from consilience._support.threads import one_thread
 from consilience.core.blocks import map_blocks, run_blocks
 from consilience.core.compiled import compiled
 from consilience.core.tables import total
@@ -52,7 +53,8 @@ class FactorModel(NamedTuple):
                 means = np.round(self.mean + z @ self.loadings.T, _DECIMALS)
                 out[block] = np.where(here, out[block], means)
 
-        run_blocks(one, len(out), block_rows=_BLOCK_ROWS)
+        with one_thread("blas"):  # the same answer whatever the threads; of small products, many times faster
+            run_blocks(one, len(out), block_rows=_BLOCK_ROWS)
         return out
 
 
@@ -77,6 +79,11 @@ def fit_factors(
     Every column needs a cell that is there. With ``max_iter=0`` the model is the start: the leading
     eigenvectors of the covariance with missing cells at their means.
     """
+    with one_thread("blas"):  # as in `fill`
+        return _fit(x, weights, max_iter, tol)
+
+
+def _fit(x: np.ndarray, weights: np.ndarray | None, max_iter: int, tol: float) -> FactorFit:
     there = ~np.isnan(x)
     w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
     x = np.where(there, x, 0.0)
