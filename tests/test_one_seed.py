@@ -6,13 +6,18 @@ from benchmarks.record.design import SLOW
 from sklearn.metrics import adjusted_rand_score
 
 import consilience
-from consilience import compare, consensus, fuse
+from consilience import PCE, MixtureConsensus, compare, consensus, fuse, fuse_views
+from consilience.results.calling import call_of
 from tests.planted import planted
 
 SEED = 7
 # Labels that are hardly better than guesses: starts decide, so another seed is another answer.
 _, BASE = planted(90, 6, 4, noise=0.75, missing=0.2, seed=5)
 QUICK = [name for name in consensus.__all__ if name not in SLOW]
+
+
+def run(call, names):
+    return eval(call, names)  # noqa: S307 - what the page tells people to type
 
 
 def same(a, b):
@@ -70,3 +75,52 @@ def test_a_generator_is_drawn_from_and_moves_on():
     first, second = (fuse(BASE, 4, method="PCE", random_state=rng).model.random_state for _ in range(2))
     assert first != second
     assert fuse(BASE, 4, method="PCE", random_state=np.random.RandomState(0)).model.random_state == first
+
+
+@pytest.mark.parametrize(
+    ("how", "call"),
+    [
+        ({}, "fuse(labels, 4, random_state=7)"),
+        ({"method": "DAL"}, "fuse(labels, 4, method='DAL', random_state=7)"),
+        (
+            {"method": PCE(9, gamma=0.5), "unobserved": "noise"},
+            "fuse(labels, 4, method=PCE(gamma=0.5), unobserved='noise', random_state=7)",
+        ),
+        (
+            {"method": MixtureConsensus(), "weights": {"a": 2, "b": 1, "c": 0, "d": 1, "e": 1, "f": 1}},
+            "fuse(labels, 4, method='MixtureConsensus', weights={'a': 2.0, 'b': 1.0, 'c': 0.0, 'd': 1.0, "
+            "'e': 1.0, 'f': 1.0}, random_state=7)",
+        ),
+        ({"must_link": [(0, 1), (5, 8)]}, "fuse(labels, 4, must_link=pairs, random_state=7)"),
+    ],
+)
+def test_the_call_on_the_page_gives_the_same_again(how, call):
+    labels = dict(zip("abcdef", BASE.T, strict=True))
+    fusion = fuse(labels, 4, **how, random_state=SEED)
+    assert call_of(fusion) == call
+    names = {"fuse": fuse, "labels": labels, "pairs": how.get("must_link"), "PCE": PCE}
+    np.testing.assert_array_equal(run(call, names).labels, fusion.labels)
+
+
+def test_without_a_seed_the_drawn_one_gives_the_same_again():
+    fusion = fuse(BASE, "auto", method="PCE")
+    call = call_of(fusion)
+    assert call == f"fuse(labels, 'auto', method='PCE', random_state={fusion.seed})"
+    np.testing.assert_array_equal(run(call, {"fuse": fuse, "labels": BASE}).labels, fusion.labels)
+
+
+@pytest.mark.parametrize("how", [{"method": "PSE"}, {"method": "labels", "n_partitions": 4}])
+def test_calls_of_views(how):
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 20)
+    views = {name: rng.normal(4 * rng.normal(size=(3, 3))[kind]) for name in "ab"}
+    fusion = fuse_views(views, 3, **how, random_state=SEED)
+    call = call_of(fusion)
+    said = "".join(f", {name}={value!r}" for name, value in how.items())
+    assert call == f"fuse_views(views, 3{said}, random_state=7)"
+    np.testing.assert_array_equal(run(call, {"fuse_views": fuse_views, "views": views}).labels, fusion.labels)
+
+
+def test_results_of_a_comparison_know_their_seed():
+    found = compare(BASE, 4, methods=["PCE"], n_resamples=0, random_state=SEED).fusions["PCE"]
+    assert call_of(found) == "fuse(labels, 4, method='PCE', random_state=7)"

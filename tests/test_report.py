@@ -401,6 +401,8 @@ class TestResults:
         result = summarize(fuse(base, 3, random_state=0))["results"][0]
         assert result["candidates"][0]["method"] == result["method"]
         assert result["parameters"]["n_clusters"] == 3
+        assert result["call"] == "fuse(labels, 3, random_state=0)"
+        assert result["seed"] == 0
         assert not any("array(" in str(value) for value in result["parameters"].values())
 
     def test_warnings_are_split_from_their_hints(self):

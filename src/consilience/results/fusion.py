@@ -110,7 +110,8 @@ class Fusion:
     view_diagnostics : ViewDiagnostics or None
         What the method knows of the views that it clustered; None where base clusterings were merged.
     seed : int or None
-        The `random_state` that was given, where it was a number.
+        The `random_state` that was given, or the number drawn in its place, with which `fuse` gives the same
+        answer. None for views where no number was given.
     linked : ndarray of shape (n_instances,) or None
         A number for every instance, the same for those that had to be in the same cluster.
     given_views : GivenViews or None

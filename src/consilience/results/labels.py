@@ -28,7 +28,7 @@ from consilience.metrics import ensemble_agreement
 from consilience.registry import resolve
 from consilience.results import selection
 from consilience.results._names import base_named
-from consilience.results.fusion import Candidate, Fusion, seed_of
+from consilience.results.fusion import Candidate, Fusion
 from consilience.results.preparing import merge_linked, read_weights
 
 
@@ -156,7 +156,6 @@ def fuse(
         fusion = replace(
             fusion, labels=labels, partitions=partitions, given_weights=given_weights, linked=row_of
         )
-    fusion = replace(fusion, seed=seed_of(random_state))
     fusion = fusion if like is None else fusion.like(like)
     return fusion if named_after is None else fusion.named_after(named_after)
 
@@ -200,7 +199,8 @@ def fuse_partitions(
         choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
     labels = np.full(partitions.n_rows, 0 if unobserved == "largest" else -1)
     labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts, counting.inverse)
-    return Fusion(labels, partitions, choice.method, choice.reason, choice.model, choice.candidates, count)
+    made = (choice.method, choice.reason, choice.model, choice.candidates, count)
+    return Fusion(labels, partitions, *made, seed=seed)
 
 
 def numbered_by_size(

@@ -14,6 +14,7 @@ from consilience.inference.counts import to_plain
 from consilience.report.form import Per, Place
 from consilience.report.job import Job
 from consilience.results import Fusion
+from consilience.results.calling import call_of
 
 TITLE = "How it was made, and how to repeat it"
 SIZES = {"cell": ("consensus", "cluster")}
@@ -48,6 +49,8 @@ class Result:
     candidates: list[Tried] = field(default_factory=list)
     model: str = ""
     parameters: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    call: str = ""
+    seed: int | None = None
     consensus: Map | None = None
 
 
@@ -67,6 +70,8 @@ def of(fusion: Fusion, job: Job) -> Result:
         [Tried(candidate.name, float(candidate.agreement)) for candidate in fusion.candidates],
         type(model).__name__,
         {name: _plain_parameter(value) for name, value in parameters.items()},
+        call_of(fusion),
+        fusion.seed,
         _map(fusion, _CELLS_OF_MANY if job.many else _CELLS),
     )
 
