@@ -28,7 +28,7 @@ from consilience.io.files import COMPRESSED, STDIO, Source, is_parquet, kind_of
 from consilience.io.formats import is_pattern
 from consilience.io.labels import Negative
 from consilience.io.tables import suffix_of
-from consilience.results.drift import Watch
+from consilience.results.drift import Drift
 
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
@@ -50,11 +50,14 @@ class Job:
     like: str | None = None
     like_column: str | None = None
     quiet: bool = False
+    beside: Sequence[str | None] = ()  # further tables
     updates: bool = False  # whether the earlier result is that of the command
 
     def __post_init__(self) -> None:
         refuse_twice(self.paths)
-        self.source = self.reading.source(self.paths, (self.profile, self.like), quiet=self.quiet)
+        self.source = self.reading.source(
+            self.paths, (self.profile, self.like, *self.beside), quiet=self.quiet
+        )
         self.id_name = self.source.id_name(self.paths)
         writing = self.writing
         if writing.title is not None and writing.report is None and not writing.as_json:
@@ -78,9 +81,10 @@ class Job:
         in_blocks = self.engines.engine in (Engine.blocks, Engine.dask)
         return output if in_blocks and output and output != STDIO and not Path(output).suffix else None
 
-    def check_outputs(self) -> None:
+    def check_outputs(self, *results: str) -> None:
         """Refuse what could not be written or would destroy an input, before the work is done."""
-        inputs = [*self.paths, *(path for path in (self.profile, self.like) if path is not None)]
+        further = (*results, self.profile, self.like, *self.beside)
+        inputs = [*self.paths, *(path for path in further if path is not None)]
         output, report, save = self.writing.output, self.writing.report, self.writing.save
         if self.writing.excel_csv:
             others = any((report, save, self.imputed, self.writing.changes, self.writing.as_json))
@@ -106,8 +110,7 @@ class Job:
                 yield run
             run.last()
         talk(run.words, self.quiet or not run.words)
-        if run.watch is not None:
-            _tell_drift(run.watch, self.quiet, run.fail_below)
+        _tell_drift(run.drift(), self.quiet, run.fail_below)
 
     # --- where the work is done -----------------------------------------------------------------------------
 
@@ -197,7 +200,7 @@ class Run:
     facts: Any = None  # the table of --profile
     last: Callable[[], None] = lambda: None  # done below the bar, before files appear: printing
     words: str = ""  # what is said when all files are there
-    watch: Watch | None = None  # what looks for drift among newcomers
+    drift: Callable[[], Drift | None] = lambda: None  # of the newcomers, where they are many
     fail_below: float | None = None  # the p-value of --fail-on-drift
 
     def labels(self, engine: Engine, unobserved: Unobserved, *, noise: bool = False) -> Labels:
@@ -255,11 +258,10 @@ class Run:
         self.words = "\n\n".join(str(part) for part in said if part is not None)
 
 
-def _tell_drift(watch: Watch, quiet: bool, fail_below: float | None) -> None:
-    """A line about drift, if newcomers are many or it was asked for; the quiet are told of drift, too."""
-    if not watch.enough and fail_below is None:
+def _tell_drift(found: Drift | None, quiet: bool, fail_below: float | None) -> None:
+    """What newcomers show, where they are many; the quiet are told of drift, too."""
+    if found is None:
         return
-    found = watch.found()
     talk("\n".join(found.sentences), quiet and not found.found)
     if fail_below is not None and found.p < fail_below:
         raise typer.Exit(DRIFTED)

@@ -68,6 +68,15 @@ def read_earlier(path: str, source: Source, column: str | None) -> Any:
     return of_columns(table.column(of_ids).to_pylist(), table.column(column).to_pylist())
 
 
+def read_ids(path: str, source: Source) -> list[Any]:
+    """The ids in a table: its column of ids, or else the first."""
+    own = source.beside(path)
+    of_ids = own.id_column or own.table(path, decimals=False).names[0]
+    wanted = replace(own, id_column=of_ids, columns=(), own_ids={}, own_columns={})
+    table = pa.Table.from_batches(list(files.pieces(path, wanted, text=True)))
+    return list(table.column(of_ids).to_pylist())
+
+
 def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
     """What --profile names: a table of other facts about the instances of a table, under ids of its type."""
     wanted = source.beside(path)
@@ -93,17 +102,24 @@ def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
 
 
 def place_labels(
-    fusion: Fusion, sources: Sequence[Any], *, strict: bool, told: Told, watch: Watch | None = None
+    fusion: Fusion,
+    sources: Sequence[Any],
+    *,
+    strict: bool,
+    told: Told,
+    watch: Watch | None = None,
+    adapt: bool = False,
 ) -> Newcomers:
     """Place the rows of a file, or of several that are joined by id, by the base labels they have.
 
-    `watch` looks at them, too.
+    `watch` looks at them, too. With `adapt` they are placed together, when all are read.
     """
     fitted = fusion.partitions
     first = sources[0] if len(sources) == 1 else Joined(sources)
     name_of = _known_names(fitted, first.name, first.columns)
     known = Frozen(fitted.names, fitted.categories)
     found: list[Placed] = []
+    waiting: list[np.ndarray] = []
     ids: list[Any] = []
     strangers: Counter[tuple[str, Any]] = Counter()
     n_rows = 0
@@ -117,12 +133,17 @@ def place_labels(
         codes = codes.astype(fitted.codes.dtype, copy=False)
         if watch is not None:
             watch.add(codes, unknown)
-        found.append(fusion.place_codes(codes))
+        if adapt:
+            waiting.append(codes)
+        else:
+            found.append(fusion.place_codes(codes))
         ids.append(piece.ids if piece.ids is not None else np.arange(n_rows, n_rows + piece.n_rows))
         n_rows += piece.n_rows
         told("placing", n_rows, n_rows)
     if first.id_name is not None:
         require_ids(first)
+    if adapt:
+        found.append(fusion.place_codes(np.concatenate(waiting), adapt=True))
     placed = Placed(*(np.concatenate(values) for values in zip(*found, strict=True)))
     told_apart = pa.chunked_array(ids) if first.id_name is not None else np.concatenate(ids)
     return Newcomers(

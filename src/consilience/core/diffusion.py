@@ -141,13 +141,20 @@ def draw(kernel: Kernel, most: int, start: float = 0.5) -> tuple[np.ndarray, Ker
     )
 
 
-def relocate(kernel: Kernel, labels: np.ndarray, n_clusters: int, max_iter: int) -> tuple[np.ndarray, int]:
-    """Every row to the cluster of highest mean similarity, until none moves; and the number of sweeps."""
+def relocate(
+    kernel: Kernel, labels: np.ndarray, n_clusters: int, max_iter: int, *, held: np.ndarray | None = None
+) -> tuple[np.ndarray, int]:
+    """Every row to the cluster of highest mean similarity, until none moves; and the number of sweeps.
+
+    Rows that are `held` stay where they are.
+    """
     if (labels == _UNASSIGNED).any():
         labels = np.where(labels == _UNASSIGNED, nearest(kernel, labels, n_clusters), labels)
     n_iter, settled = 0, False
     while not settled and n_iter < max_iter:
         moved = nearest(kernel, labels, n_clusters)
+        if held is not None:
+            moved = np.where(held, labels, moved)
         gone = np.bincount(moved, minlength=n_clusters) == 0
         moved = np.where(gone[labels], labels, moved)  # a cluster that would be empty keeps its rows
         settled = np.array_equal(moved, labels)

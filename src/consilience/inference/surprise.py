@@ -58,6 +58,13 @@ def _posterior(scores: np.ndarray, n_seen: np.ndarray, dependence: float, prior:
     return odds / odds.sum(axis=1, keepdims=True)
 
 
+def cluster_chances(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
+    """q of rows in the evidence's numbers, (rows, clusters); see `confidence`."""
+    scores = gather(codes, evidence.offsets, np.log(evidence.chance))
+    prior = np.log(np.maximum(evidence.shares, _SMALLEST))
+    return _posterior(scores, (codes >= 0).sum(axis=1), evidence.dependence, prior)
+
+
 class Sums(NamedTuple):
     """Standardised surprise and chances, added up over rows; bases in the order of the table."""
 

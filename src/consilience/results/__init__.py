@@ -10,6 +10,7 @@ from consilience.results.headline import Headline, SourceUse
 from consilience.results.labels import fuse
 from consilience.results.saving import load, save
 from consilience.results.stability import Stability
+from consilience.results.update import Update
 from consilience.results.view_comparison import compare_views
 from consilience.results.views import fuse_views
 
@@ -25,6 +26,7 @@ __all__ = [
     "Placed",
     "SourceUse",
     "Stability",
+    "Update",
     "compare",
     "compare_views",
     "fuse",

@@ -278,6 +278,22 @@ def follow(labels: np.ndarray, partitions: Partitions, earlier: Earlier) -> tupl
     )
 
 
+def compare_labels(labels: np.ndarray, partitions: Partitions, earlier: Earlier) -> Changes:
+    """What changed where clusters have the numbers of the earlier result already."""
+    before = aligned(earlier, partitions)
+    n_gone = int((earlier.labels >= 0).sum()) - int((before >= 0).sum())
+    both, placed = (labels >= 0) & (before >= 0), labels >= 0
+    old, new = np.unique(earlier.labels[earlier.labels >= 0]), np.unique(labels[placed])
+    table = np.zeros((len(old), len(new)), dtype=np.int64)
+    np.add.at(
+        table,
+        (np.searchsorted(old, before[both]), np.searchsorted(new, labels[both])),
+        partitions.counts[both],
+    )
+    n_new = int(partitions.counts[placed & (before < 0)].sum())
+    return _changes(table, old, new, n_gone, n_new, earlier, _moves(labels, before, partitions, earlier))
+
+
 def _moves(labels: np.ndarray, before: np.ndarray, partitions: Partitions, earlier: Earlier) -> Moves:
     """Everybody: the instances of the table, and those that only the earlier result has in a cluster."""
     ids, gone, was = partitions.index, np.empty(0, dtype=object), np.empty(0, dtype=np.int64)

@@ -21,18 +21,20 @@ from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.evidence.views import Views
+from consilience.inference.adapting import place_adapted
 from consilience.inference.chances import chances_of_rows
 from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.placement import Placed, Placement
 from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
 from consilience.multiview.neighbours import ViewDiagnostics, ViewNeighbours, shares_in_view
 from consilience.results._names import base_named, given_names, names_after
-from consilience.results.drift import Drift, drift
+from consilience.results.drift import Drift, drift, require_labels
 from consilience.results.explaining import Explanation, explain, find_instance
 from consilience.results.following import Changes, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
 from consilience.results.saving import save
 from consilience.results.telling import as_html, as_text
+from consilience.results.update import Update, update
 
 if TYPE_CHECKING:
     from consilience.results.stability import Stability
@@ -114,6 +116,8 @@ class Fusion:
         answer. None for views where no number was given.
     linked : ndarray of shape (n_instances,) or None
         A number for every instance, the same for those that had to be in the same cluster.
+    updated : Update or None
+        What the last update did, where there was one; see :meth:`update`.
     given_views : GivenViews or None
         The tables that `fuse_views` was given. A saved file does not hold them.
     headline : Headline
@@ -137,6 +141,7 @@ class Fusion:
     seed: int | None = None
     linked: np.ndarray | None = None
     given_views: GivenViews | None = None
+    updated: Update | None = None
 
     UNSAVED: ClassVar[tuple[str, ...]] = ("given_views",)
 
@@ -434,7 +439,13 @@ class Fusion:
         return self.place(new, mask=mask, on=on, unknown=unknown).labels
 
     def place(
-        self, new: Any, *, mask: Any = None, on: str | None = None, unknown: Unknown = "error"
+        self,
+        new: Any,
+        *,
+        mask: Any = None,
+        on: str | None = None,
+        unknown: Unknown = "error",
+        adapt: bool = False,
     ) -> Placed:
         """Clusters of new instances, how sure they are, and which would be next.
 
@@ -442,6 +453,10 @@ class Fusion:
         ----------
         new, mask, on, unknown
             As in `predict`.
+        adapt : bool, default=False
+            Whether the new instances may change what labels mean, and how frequent clusters are: what was
+            merged counts as 100 members of every cluster. Better where a source broke or the mix changed,
+            else about as good. Instances are then placed together, not each on its own. Not for views.
 
         Returns
         -------
@@ -450,6 +465,9 @@ class Fusion:
             are computed when they are asked for. An instance of which nothing is known has the label -1, or
             the largest cluster with ``unobserved="largest"``, as in ``fusion.model.predict``.
         """
+        if adapt:
+            require_labels(self, "adapt")
+            return self.place_codes(self.partitions.encode(new, unknown=unknown), adapt=True)
         if self.view_diagnostics is not None:
             if on is not None:
                 new, mask = self.view_diagnostics.read_new(new, mask=mask, on=on), None
@@ -466,8 +484,10 @@ class Fusion:
             return Placed.of(*found, chances=partial(self.neighbours.chances, new, self.labels, mask))
         return self.place_codes(self.partitions.encode(new, unknown=unknown))
 
-    def place_codes(self, codes: np.ndarray) -> Placed:
+    def place_codes(self, codes: np.ndarray, *, adapt: bool = False) -> Placed:
         """`place` of rows of base labels as ``partitions.encode`` gives them."""
+        if adapt:
+            return place_adapted(self.evidence, codes, self.placement.unseen)
         return self.placement.place(codes)
 
     @property
@@ -508,6 +528,45 @@ class Fusion:
         'c'
         """
         return drift(self, new)
+
+    def update(self, table: Any, *, index: Any = None, pin: Any = None) -> Fusion:
+        """The same clusters with other evidence: instances that were there, new ones, new sources.
+
+        Instances are known again by their ids. A label of the new table replaces the one that was there, a
+        blank does not, and instances that it lacks stay. From the clusters that they are in, instances move
+        to the nearest one until none does, as :class:`DAL` ends; new ones join. Clusters keep their numbers
+        and names, and there are no others. It is fast, and it is no new merge: that may find other clusters,
+        and is the better choice where the table has doubled, a source has changed, or another number of
+        clusters is wanted (``fuse(..., like=fusion)``).
+
+        Parameters
+        ----------
+        table : table of base labels
+            As in `fuse`, with ids. Columns may be left out or be new.
+        index : str or sequence, optional
+            Ids of the instances, as in `fuse`. Left out, the column that is called as the ids are.
+        pin : True or list of ids, optional
+            Instances that stay where they are: all, or these. The others move or are placed.
+
+        Returns
+        -------
+        fusion : Fusion
+            Its ``updated`` say how many instances are old, new and moved, and whether to merge anew; its
+            ``changes`` who moved. Not for results of views.
+
+        Examples
+        --------
+        >>> from consilience import fuse
+        >>> a = {"ann": "gold", "bob": "basic", "cleo": "gold", "dan": "basic"}
+        >>> b = {"ann": "spender", "bob": "saver", "cleo": "spender", "dan": "saver"}
+        >>> march = fuse({"a": a, "b": b}, 2, random_state=0)
+        >>> april = march.update({"b": {"eve": "saver"}, "c": {"eve": "low", "bob": "low", "ann": "high"}})
+        >>> dict(zip(april.index.tolist(), april.labels.tolist()))
+        {'ann': 1, 'bob': 0, 'cleo': 1, 'dan': 0, 'eve': 0}
+        >>> april.updated.n_new, april.updated.n_moved, april.updated.new_sources
+        (1, 0, ('c',))
+        """
+        return update(self, table, index=index, pin=pin)
 
     def explain(self, instance: Any) -> Explanation:
         """Why an instance is in its cluster: who said what, who is like it, what would change it.

@@ -28,6 +28,14 @@ def predict(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse labels that the saved result does not know.")
     ] = False,
+    adapt: Annotated[
+        bool,
+        typer.Option(
+            "--adapt",
+            help="Let the new instances change what labels mean and how frequent clusters are; what was "
+            "merged counts as 100 members of every cluster.",
+        ),
+    ] = False,
     fail_on_drift: options.FailOnDrift = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -46,13 +54,14 @@ def predict(
     with job.run() as run:
         fusion = cli.saved.read_result(result)
         if fusion.partitions.views is None:
-            run.watch, run.fail_below = Watch(fusion), fail_on_drift
+            watch = Watch(fusion)
+            run.drift, run.fail_below = lambda: watch.found() if watch.enough else None, fail_on_drift
             found = cli.saved.place_labels(
-                fusion, run.sources(), strict=strict, told=run.told, watch=run.watch
+                fusion, run.sources(), strict=strict, told=run.told, watch=watch, adapt=adapt
             )
         else:
-            if fail_on_drift is not None:
-                require_labels(fusion, "drift")
+            if fail_on_drift is not None or adapt:
+                require_labels(fusion, "--adapt" if adapt else "--fail-on-drift")
             found = cli.saved.place_views(fusion, new, job.source)
         cli.results.write_placed(
             found, run.outputs, output or "-", run.told, fusion.cluster_names, excel_csv=excel_csv
