@@ -1,7 +1,7 @@
 """An update beside a new merge: quality, who moves, seconds; and newcomers placed with and without adapting.
 
-Pools of k-means on digits, and planted tables, of 1500 instances each, the last 5, 20 or 50 % of them new. For
-docs/guide/years.md.
+Pools of k-means on digits, and planted tables of 1500 instances, of which the last 5, 20 or 50 % are new.
+For docs/guide/years.md.
 
 Run: python -m benchmarks.quality_updates [--draws 8]
 """
