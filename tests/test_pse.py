@@ -92,7 +92,7 @@ class TestAgainstThePlainOne:
         first = pse.view_graph(pse.read(views["narrow"], "measurements").apply(views["narrow"]))[1]
         z = np.random.default_rng(0).normal(size=(40, 2)) + np.arange(40)[:, None] / 20
         share, permuted = plain_explained(first.toarray(), z, np.random.default_rng(1), 300)
-        found, mean, deviation = pse._explained(first, z - z.mean(axis=0))
+        found, mean, deviation = pse.explained_by_neighbours(first, z - z.mean(axis=0))
         assert found == pytest.approx(share, rel=1e-9)
         assert mean == pytest.approx(np.mean(permuted), abs=4 * np.std(permuted) / np.sqrt(300))
         assert deviation == pytest.approx(np.std(permuted), rel=0.15)

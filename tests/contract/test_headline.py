@@ -36,6 +36,16 @@ def _by_views(method):
     return fuse_views(views, 2, mask=mask, method=method, n_partitions=5, random_state=0)
 
 
+def _together():
+    views, mask = _views()
+    rng = np.random.default_rng(0)
+    y = make_partial_views(120, missing=0.3, random_state=0).y
+    experts = {
+        name: np.where(rng.random(120) < 0.3, -1, np.where(rng.random(120) < 0.2, 1 - y, y)) for name in "ab"
+    }
+    return fuse(experts, 2, views=views, mask=mask, random_state=0)
+
+
 def _followed():
     table = _labels()
     earlier = fuse(table, K, method="DAL", random_state=0)
@@ -66,6 +76,7 @@ CASES = {
     "views by PSE": lambda: _by_views("auto"),
     "views by another method": lambda: _by_views("DAIMC"),
     "views by labels": lambda: _by_views("labels"),
+    "labels and views": _together,
 }
 
 
@@ -121,7 +132,9 @@ def _said(text):
     return {
         "n_clusters": int(re.search(r"(\d+) clusters? of", text)[1]),
         "n_instances": int(re.search(r"clusters? of (\d+) instances", text)[1]),
-        "missing": int(re.search(r"(\d+)% of the (?:labels missing|rows absent)", text)[1]),
+        "missing": int(
+            re.search(r"(\d+)% of the (?:labels missing|rows absent|labels and rows missing)", text)[1]
+        ),
         "confidence": float(re.search(r"Mean confidence ([\d.]+);", text)[1]),
         "unsure": int(re.search(r"; (\d+)% of the instances are below", text)[1]),
         "n_unassigned": int(
@@ -204,6 +217,6 @@ def test_the_page_says_the_headline(fusion):
 def test_counted_rows_say_what_repeated_ones_say():
     one, many = (CASES[name]().headline.as_dict() for name in ("counted", "repeated"))
     assert one.keys() == many.keys()
-    for name in one.keys() - {"sources", "warnings", "reading"}:
+    for name in one.keys() - {"sources", "warnings", "reading", "sides"}:
         np.testing.assert_allclose(one[name], many[name], atol=1e-9, err_msg=name)
     assert one["warnings"] == many["warnings"]

@@ -90,7 +90,15 @@ class Layout(NamedTuple):
     columns: tuple[tuple[str, ...] | None, ...]
     tables: tuple[TableReading | None, ...] | None = None  # what completes new rows; None: nothing does
 
-    def match(self, X: Any, mask: Any = None, *, method: str, on: str | None = None) -> "Views":
+    def match(
+        self,
+        X: Any,
+        mask: Any = None,
+        *,
+        method: str,
+        on: str | None = None,
+        unobserved: Literal["error", "keep"] = "error",
+    ) -> "Views":
         """New instances with all these views in their order; a view that was not given has no rows.
 
         Parameters
@@ -105,6 +113,8 @@ class Layout(NamedTuple):
             Who was fitted, for errors.
         on : str, default=None
             The column of every frame that holds the ids.
+        unobserved : {"error", "keep"}, default="error"
+            Whether an instance that is absent from every view is an error.
 
         Examples
         --------
@@ -119,7 +129,7 @@ class Layout(NamedTuple):
             )
         given, mask = self._given(X, mask, method)
         read = [self._read(name, table, method, on) for name, table in given.items()]
-        views = _assembled(read, mask)
+        views = _assembled(read, mask, unobserved)
         arrays, observed = [], np.zeros((views.n_instances, len(self.names)), dtype=bool)
         for v, (name, width) in enumerate(zip(self.names, self.n_features, strict=True)):
             if name in given:
@@ -444,6 +454,7 @@ def check_views(
     on: str | None = None,
     kind: Any = None,
     dtype: DTypeLike = np.float64,
+    unobserved: Literal["error", "keep"] = "error",
 ) -> Views:
     """Read, align and check the views of a set of instances.
 
@@ -483,6 +494,8 @@ def check_views(
         "date:day-first" and "date:month-first" the order; a list of levels, or "low<mid<high", is an order.
     dtype : numpy float type, default=numpy.float64
         The type of the arrays.
+    unobserved : {"error", "keep"}, default="error"
+        Whether an instance that is absent from every view is an error.
 
     Returns
     -------
@@ -532,13 +545,13 @@ def check_views(
         kind, lambda: {name: _column_names(name, table, on) for name, table in named}
     )
     tables = [_read(name, table, on, np.dtype(dtype), of_columns.get(name)) for name, table in named]
-    found = _assembled(tables, mask)
+    found = _assembled(tables, mask, unobserved)
     if not of_views:
         return found
     return replace(found, kinds=tuple(of_views.get(name) for name in found.names))
 
 
-def _assembled(tables: "list[_Table]", mask: ArrayLike | None) -> Views:
+def _assembled(tables: "list[_Table]", mask: ArrayLike | None, unobserved: str = "error") -> Views:
     """Tables with their rows matched and their cells completed."""
     n_instances, ids, places = _match_rows(tables)
     wanted = _check_mask(mask, n_instances, len(tables))
@@ -564,7 +577,7 @@ def _assembled(tables: "list[_Table]", mask: ArrayLike | None) -> Views:
         read.append(how)
         columns.append(_names(table.columns))
         _check_scale(table, arrays[-1], ids)
-    _check_seen(observed, tables, ids)
+    _check_seen(observed, tables, ids, unobserved)
 
     observed.flags.writeable = False
     index = None if ids is None else id_array(ids)
@@ -1122,7 +1135,9 @@ def _check_scale(table: _Table, values: Matrix, ids: list[Hashable] | None) -> N
         )
 
 
-def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Hashable] | None) -> None:
+def _check_seen(
+    observed: NDArray[np.bool_], tables: list[_Table], ids: list[Hashable] | None, unobserved: str
+) -> None:
     empty = np.flatnonzero(~observed.any(axis=0))
     if empty.size:
         raise InputError(
@@ -1131,7 +1146,7 @@ def _check_seen(observed: NDArray[np.bool_], tables: list[_Table], ids: list[Has
             command="leave this view out, or check its empty cells",
         )
     unseen = np.flatnonzero(~observed.any(axis=1))
-    if unseen.size:
+    if unseen.size and unobserved == "error":
         rows = _some([int(row) if ids is None else ids[row] for row in unseen])
         raise InputError(
             f"{unseen.size} of {len(observed)} instances {'is' if unseen.size == 1 else 'are'} present in no "

@@ -253,7 +253,7 @@ def relations(views: Sequence[View], n: int) -> np.ndarray:
                 continue
             z = second.embedding[here >= 0]
             graph = first.graph[here[here >= 0]][:, here[here >= 0]]
-            c[u, v], mean, spread[u, v] = _explained(graph, z - z.mean(axis=0))
+            c[u, v], mean, spread[u, v] = explained_by_neighbours(graph, z - z.mean(axis=0))
             c[u, v] -= mean * (u != v)
     own = np.maximum(np.diag(c), 1e-12)
     rho, spread = c / own, spread / own
@@ -262,7 +262,7 @@ def relations(views: Sequence[View], n: int) -> np.ndarray:
     return rho
 
 
-def _explained(graph: sp.csr_array, z: np.ndarray) -> tuple[float, float, float]:
+def explained_by_neighbours(graph: sp.csr_array, z: np.ndarray) -> tuple[float, float, float]:
     """The share of the variance that neighbours explain; its mean and deviation over permutations of rows."""
     n, g = len(z), graph.tocoo()
     degree = np.bincount(g.row, g.data, n)

@@ -86,10 +86,13 @@ def mean_of_equals(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     return np.asarray(mean)[group]
 
 
-def canonical_order(arrays: Sequence[Any], observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def canonical_order(
+    arrays: Sequence[Any], observed: np.ndarray, beside: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """An order of instances and one of views that follow from what they hold, and not from how they came.
 
-    By sums of the entries with weights that no two different rows will have in common.
+    By sums of the entries with weights that no two different rows will have in common; `beside` decides
+    between instances that are equal in all views.
     """
     keys = []
     for x, present in zip(arrays, observed.T, strict=True):
@@ -98,4 +101,5 @@ def canonical_order(arrays: Sequence[Any], observed: np.ndarray) -> tuple[np.nda
         keys.append(np.where(present, sums, np.inf))
     of_view = [(x.shape[1], *np.sort(key)[[0, len(key) // 2]]) for x, key in zip(arrays, keys, strict=True)]
     views = sorted(range(len(arrays)), key=of_view.__getitem__)
-    return np.lexsort([keys[v] for v in views]), np.array(views)
+    last = [] if beside is None else [beside]
+    return np.lexsort([*last, *(keys[v] for v in views)]), np.array(views)

@@ -61,5 +61,5 @@ def base_cluster_colors(fusion: Fusion) -> list[np.ndarray]:
     Base clusters have no colours of their own: in that of their cluster one sees where they agree.
     """
     offsets = fusion.partitions.offsets
-    most = label_counts(fusion.rows, offsets).argmax(axis=1)
+    most = label_counts(fusion.label_rows, offsets).argmax(axis=1)
     return [most[a:b] for a, b in pairwise(offsets)]

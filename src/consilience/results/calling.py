@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
+from consilience.multiview.together import LabelsAndViews
 from consilience.results.fusion import Fusion
 from consilience.results.refitting import asked_n_clusters
 
@@ -14,6 +16,8 @@ _SET_BY_FUSE = ("n_clusters", "random_state", "unobserved")  # on the estimator
 
 def call_of(fusion: Fusion) -> str:
     """The call in Python that gives these clusters again; what is too long to be written has a name."""
+    if fusion.mixed is not None:
+        return _call_of_both(fusion, fusion.mixed)
     by_labels = fusion.neighbours is None and not fusion.by_views
     asked: dict[str, str] = {}
     if not fusion.candidates:
@@ -35,6 +39,13 @@ def call_of(fusion: Fusion) -> str:
     first = ["labels" if by_labels else "views", repr(asked_n_clusters(fusion))]
     given = [*first, *(f"{name}={value}" for name, value in asked.items())]
     return f"{'fuse' if by_labels else 'fuse_views'}({', '.join(given)})"
+
+
+def _call_of_both(fusion: Fusion, model: LabelsAndViews) -> str:
+    given = {n: float(w) for n, w in zip(model.source_names_, model.given_, strict=True) if not np.isnan(w)}
+    asked = ["labels", str(model.n_clusters), "views=views"]
+    asked += [f"weights={given!r}"] if given else []
+    return f"fuse({', '.join(asked)}, random_state={fusion.seed})"
 
 
 def _method(model: Any) -> str:

@@ -27,6 +27,7 @@ from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.placement import Placed, Placement
 from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
 from consilience.multiview.neighbours import ViewDiagnostics, ViewNeighbours, shares_in_view
+from consilience.multiview.together import LabelsAndViews
 from consilience.results._names import base_named, given_names, names_after
 from consilience.results.drift import Drift, drift, require_labels
 from consilience.results.explaining import Explanation, explain, find_instance
@@ -34,6 +35,7 @@ from consilience.results.following import Changes, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
 from consilience.results.saving import save
 from consilience.results.telling import as_html, as_text
+from consilience.results.together import newcomers, said_by_sources, with_own
 from consilience.results.update import Update, update
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ class Fusion:
     changes: Changes | None = None
     cluster_names: tuple[str, ...] | None = None
     given_weights: Sequence[float] | None = None
-    view_diagnostics: ViewDiagnostics | None = None
+    view_diagnostics: ViewDiagnostics | LabelsAndViews | None = None
     seed: int | None = None
     linked: np.ndarray | None = None
     given_views: GivenViews | None = None
@@ -191,7 +193,9 @@ class Fusion:
         has the name of their label. Clusters that are left over keep their number.
         """
         self._require_labels("naming clusters after a base clustering")
-        return self._with_names(names_after(self.partitions, self.rows, base_named(self.partitions, base)))
+        return self._with_names(
+            names_after(self.partitions, self.label_rows, base_named(self.partitions, base))
+        )
 
     def rename(self, names: Mapping[int, str] | Sequence[str]) -> Fusion:
         """The same with other names of clusters: one for each, or a dict such as ``{0: "loyal"}``."""
@@ -206,7 +210,7 @@ class Fusion:
     def opinions(self) -> Partitions:
         """What each source says of every instance, which all diagnostics read.
 
-        The base clusterings; or, where a method clustered views itself, a column for each view: the cluster
+        The base clusterings; and, where a method clustered views itself, a column for each view: the cluster
         that most neighbours of an instance in that view are in.
         """
         told = self.view_diagnostics
@@ -223,9 +227,13 @@ class Fusion:
             column[view.rows] = np.where(
                 shares.any(axis=1), numbers[shares.argmax(axis=1)], self.labels[view.rows]
             )
-        table, categories = self.partitions, [np.arange(self.n_numbers)] * codes.shape[1]
+        table, own = self.partitions, [np.arange(self.n_numbers)] * codes.shape[1]
         found = Partitions.of_rows(
-            codes, categories, told.view_names_, counts=table.counts, index=table.index
+            np.hstack([table.codes, codes]),
+            [*table.categories, *own],
+            [*table.names, *told.view_names_],
+            counts=table.counts,
+            index=table.index,
         )
         return replace(found, backend=table.backend, index_name=table.index_name).compact()
 
@@ -234,10 +242,28 @@ class Fusion:
         """The distinct rows of opinions and consensus label, which all diagnostics read."""
         return joint_rows(self.opinions, self.labels)
 
+    @cached_property
+    def label_rows(self) -> JointRows:
+        """The distinct rows of base labels and consensus label."""
+        return joint_rows(self.partitions, self.labels) if self.mixed is not None else self.rows
+
     @property
     def by_views(self) -> bool:
         """Whether a method clustered views itself; if not, labels were merged."""
         return self.view_diagnostics is not None
+
+    @property
+    def mixed(self) -> LabelsAndViews | None:
+        """What is known of labels and views that were merged together; None where one side was merged."""
+        return self.model if isinstance(self.model, LabelsAndViews) else None
+
+    @property
+    def decided_by(self) -> np.ndarray:
+        """Which side speaks for the cluster of an instance: "both", "labels", "views" or "neither"."""
+        if self.mixed is not None:
+            return self.mixed.decided_by_
+        of_views = self.by_views or self.partitions.views is not None
+        return np.where(self.labels >= 0, "views" if of_views else "labels", "neither")
 
     @property
     def views(self) -> list[ViewUse]:
@@ -286,19 +312,33 @@ class Fusion:
         told = self.view_diagnostics
         if told is None:
             return found
-        sure, (margin, behind) = told.confidence_, told.borders_
-        bases = replace(found.bases, agreement=told.view_agreement_, weights=told.view_weights_)
+        m, mixed = self.partitions.n_partitions, self.mixed
+        (margin, behind), numbers = told.borders_, self._numbers
+        if isinstance(told, LabelsAndViews):
+            sure = told.confidence_from(found.confidence)
+            if told.labels_alone_:  # it has no places, only what sources say
+                margin, behind, numbers = found.margin, found.alternative, np.arange(self.n_numbers + 1)
+                numbers[-1] = -1
+        else:
+            sure = told.confidence_
+        bases = replace(
+            found.bases,
+            agreement=np.concatenate([found.bases.agreement[:m], told.view_agreement_]),
+            weights=told.view_weights_ if mixed is None else mixed.weights_,
+        )
+        noun = "view" if mixed is None else "source"
         sentences = [
             *told.findings_,
-            *missing_warnings(found.missing, "view"),
-            *instance_warnings(sure, self.labels, found.counts, "views"),
+            *missing_warnings(found.missing, noun),
+            *instance_warnings(sure, self.labels, found.counts, f"{noun}s"),
         ]
+        observed = np.hstack([self.partitions.observed, told.observed_])
         return replace(
             found,
-            missing_share=float(1.0 - told.observed_.mean()),
+            missing_share=float(1.0 - observed.mean()),
             confidence=sure,
             margin=margin,
-            alternative=self._numbers[behind],
+            alternative=numbers[behind],
             bases=bases,
             warnings=sentences,
             reading_of_views=told.confidence_reading_,
@@ -348,6 +388,10 @@ class Fusion:
         told = self.view_diagnostics
         if told is None:
             return chances_of_rows(self.evidence, self.rows.codes, self.rows.labels, leave_out=True)
+        if isinstance(told, LabelsAndViews):
+            rows = self.rows
+            found = chances_of_rows(self.evidence, rows.codes, rows.labels, leave_out=True)
+            return with_own(found[rows.inverse], self.labels, self.confidence)
         return self._renumbered(told.chances_)
 
     def _renumbered(self, chances: np.ndarray) -> np.ndarray:
@@ -396,7 +440,7 @@ class Fusion:
     def completed(self) -> Partitions:
         """The same as `imputed`, as :class:`Partitions`."""
         self._require_labels("imputing")
-        rows = self.rows
+        rows = self.label_rows
         seen = (rows.codes >= 0).any(axis=1)
         codes = rows.codes.copy()
         codes[seen] = complete_labels(
@@ -417,7 +461,13 @@ class Fusion:
         return Placement(self.evidence, fitted_rows(self.rows), largest)
 
     def predict(
-        self, new: Any, *, mask: Any = None, on: str | None = None, unknown: Unknown = "error"
+        self,
+        new: Any,
+        *,
+        views: Any = None,
+        mask: Any = None,
+        on: str | None = None,
+        unknown: Unknown = "error",
     ) -> np.ndarray:
         """Clusters of new instances, in the numbers of `labels`.
 
@@ -428,6 +478,9 @@ class Fusion:
         new : table of base labels, or views
             What `fuse` or `fuse_views` got, of other instances: their labels by the same base clusterings,
             or any of the same views. Cells of views may be missing, and so may columns of frames.
+        views : list or dict of tables, optional
+            Where labels and views were merged together: any of the same views of the new instances, joined
+            with their labels as in `fuse`. `new` is None where there are no labels.
         mask : array of bool of shape (n_new, n_views), optional
             True where a new instance is present in a view.
         on : str, optional
@@ -436,12 +489,13 @@ class Fusion:
         unknown : {"error", "missing"}, default="error"
             What to do with a base label that was not fitted: refuse it, or read it as missing and warn.
         """
-        return self.place(new, mask=mask, on=on, unknown=unknown).labels
+        return self.place(new, views=views, mask=mask, on=on, unknown=unknown).labels
 
     def place(
         self,
         new: Any,
         *,
+        views: Any = None,
         mask: Any = None,
         on: str | None = None,
         unknown: Unknown = "error",
@@ -451,7 +505,7 @@ class Fusion:
 
         Parameters
         ----------
-        new, mask, on, unknown
+        new, views, mask, on, unknown
             As in `predict`.
         adapt : bool, default=False
             Whether the new instances may change what labels mean, and how frequent clusters are: what was
@@ -468,14 +522,24 @@ class Fusion:
         if adapt:
             require_labels(self, "adapt")
             return self.place_codes(self.partitions.encode(new, unknown=unknown), adapt=True)
-        if self.view_diagnostics is not None:
+        told = self.view_diagnostics
+        if isinstance(told, LabelsAndViews):
+            codes = newcomers(self.partitions, told, new, views, mask, on, unknown)
+            m = self.partitions.n_partitions
+            return self.place_codes(said_by_sources(self.opinions, codes, self._numbers, m))
+        if views is not None:
+            raise InputTypeError(
+                "views go beside labels where both were merged together; this result has one side.",
+                hint="give labels or views alone, as they were merged.",
+            )
+        if told is not None:
             if on is not None:
-                new, mask = self.view_diagnostics.read_new(new, mask=mask, on=on), None
-            told, numbers = self.view_diagnostics, self._numbers
-            labels, sure, behind = told.place(new, mask=mask)
+                new, mask = told.read_new(new, mask=mask, on=on), None
+            numbers, method = self._numbers, told
+            labels, sure, behind = method.place(new, mask=mask)
             return Placed.of(
                 *(numbers[labels], sure, numbers[behind]),
-                chances=lambda: self._renumbered(told.predict_proba(new, mask=mask)),
+                chances=lambda: self._renumbered(method.predict_proba(new, mask=mask)),
             )
         if self.neighbours is not None:
             if on is not None:
@@ -713,13 +777,14 @@ class Fusion:
         """A table with a row per instance: id, label, confidence, margin, coverage, alternative.
 
         With a column ``name`` where clusters have names, empty for an unassigned instance, and a column
-        ``previous`` where an earlier result was followed. ``alternative`` is the next best cluster for an
-        instance, -1 if there is none. A frame of the kind that was given; a pandas frame where the labels
-        came in no frame.
+        ``previous`` where an earlier result was followed, ``decided_by`` where labels and views were merged
+        together. ``alternative`` is the next best cluster for an instance, -1 if there is none. A frame of
+        the kind that was given; a pandas frame where the labels came in no frame.
         """
         found = self.diagnostics
         names = {} if self.cluster_names is None else {"name": object_array([*self.names, None])[self.labels]}
         followed = {} if self.previous is None else {"previous": self.previous}
+        sides = {} if self.mixed is None else {"decided_by": object_array(self.decided_by.tolist())}
         columns = {
             "label": self.labels,
             **names,
@@ -728,6 +793,7 @@ class Fusion:
             "margin": found.margin,
             "coverage": found.coverage,
             "alternative": found.alternative,
+            **sides,
         }
         if self.partitions.backend is not None:
             return self.partitions.frame(columns)

@@ -11,6 +11,7 @@ import numpy as np
 from consilience._support.values import counted
 from consilience.diagnostics.bases import support_of_bases
 from consilience.inference.counts import Finding, Tabulated
+from consilience.multiview.together import SIDES, LabelsAndViews
 
 if TYPE_CHECKING:
     from consilience.results.fusion import Fusion
@@ -30,6 +31,33 @@ class SourceUse(NamedTuple):
     weight: float  # as learned
     given_weight: float  # as the user gave it, 1 unless told otherwise
     support: tuple[float, ...]  # of each cluster: 1 always, 0 as by chance, less below it; NaN if unknown
+    # Where labels and views were merged together: how far it says what all share, 0 like noise; NaN unused.
+    trust: float = float("nan")
+    closest: str = ""  # the source that it is most related to, and how far; empty where that is unknown
+
+
+class Sides(NamedTuple):
+    """Labels and features that were merged together: numbers of instances."""
+
+    n_both: int  # with labels and features
+    n_only_labels: int
+    n_only_views: int
+    decided_by_both: int  # for whose cluster both sides speak
+    decided_by_labels: int
+    decided_by_views: int
+    decided_by_neither: int
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """Both in words."""
+        has = "has" if self.n_both == 1 else "have"
+        return (
+            f"{counted(self.n_both, 'instance')} {has} labels and features, {self.n_only_labels} only "
+            f"labels, {self.n_only_views} only features.",
+            f"Both sides speak for the cluster of {self.decided_by_both}, labels alone for that of "
+            f"{self.decided_by_labels}, features alone of {self.decided_by_views}, neither of "
+            f"{self.decided_by_neither}.",
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,6 +83,8 @@ class Headline(Tabulated):
         What makes the answer doubtful.
     reading : str
         How to read the confidence.
+    sides : Sides or None
+        Who has labels and who features, and which of them decided, where both were merged together.
     """
 
     n_instances: int
@@ -70,12 +100,14 @@ class Headline(Tabulated):
     sources: tuple[SourceUse, ...]
     warnings: tuple[Finding, ...]
     reading: str
+    sides: Sides | None = None
 
     @property
     def merged(self) -> str:
         """What was merged, in words."""
-        noun = "view" if self.of_tables else "base clustering"
-        return counted(len(self.sources), noun)
+        n_tables = sum(source.kind == "table" for source in self.sources)
+        parts = ((len(self.sources) - n_tables, "base clustering"), (n_tables, "view"))
+        return " and ".join(counted(n, noun) for n, noun in parts if n)
 
     @property
     def of_tables(self) -> bool:
@@ -90,6 +122,8 @@ class Headline(Tabulated):
     @property
     def evidence(self) -> str:
         """From how many sources, and how much they lack."""
+        if self.sides is not None:
+            return f"{self.merged}, {self.missing_share:.0%} of the labels and rows missing"
         lacking = "rows absent" if self.of_tables else "labels missing"
         return f"{self.merged}, {self.missing_share:.0%} of the {lacking}"
 
@@ -112,7 +146,8 @@ class Headline(Tabulated):
     @property
     def sentences(self) -> tuple[str, ...]:
         """All of it in words."""
-        return f"{self.found} from {self.evidence}.", self.sureness, self.reading
+        sides = () if self.sides is None else self.sides.sentences
+        return f"{self.found} from {self.evidence}.", *sides, self.sureness, self.reading
 
     def __repr__(self) -> str:
         return f"Headline({self.found} from {self.evidence}; mean confidence {self.confidence:.2f})"
@@ -145,12 +180,23 @@ def headline_of(fusion: Fusion) -> Headline:
         sources=sources,
         warnings=tuple(fusion.warnings),
         reading=found.reading,
+        sides=_sides(fusion),
     )
 
 
+def _sides(fusion: Fusion) -> Sides | None:
+    told = fusion.mixed
+    if told is None:
+        return None
+    decided = (int(np.count_nonzero(fusion.decided_by == side)) for side in SIDES)
+    return Sides(told.n_both_, told.n_only_labels_, told.n_only_views_, *decided)
+
+
 def sources_of(fusion: Fusion) -> tuple[SourceUse, ...]:
-    """What each source says: views where views were clustered, else base clusterings."""
+    """What each source says: views where views were clustered, else base clusterings; or both."""
     told = fusion.view_diagnostics
+    if fusion.mixed is not None:
+        return _sources_of_both(fusion, fusion.mixed)
     if told is not None:
         n, here = len(fusion.labels), told.observed_.sum(axis=0).tolist()
         given, supports = _given(fusion, len(here)), fusion.view_support.tolist()
@@ -185,6 +231,32 @@ def sources_of(fusion: Fusion) -> tuple[SourceUse, ...]:
         mean = np.where(known.any(axis=0), mean, np.nan)
         out.append(SourceUse(name, "table", seen, 1.0 - seen / n, near, weight, asked, tuple(mean.tolist())))
     return tuple(out)
+
+
+def _sources_of_both(fusion: Fusion, told: LabelsAndViews) -> tuple[SourceUse, ...]:
+    """Base clusterings, then views."""
+    bases, m = fusion.diagnostics.bases, fusion.partitions.n_partitions
+    n_seen = [*bases.n_seen[:m].tolist(), *told.observed_.sum(axis=0).tolist()]
+    support = [
+        *support_of_bases(fusion.label_rows, fusion.partitions.offsets).tolist(),
+        *fusion.view_support.tolist(),
+    ]
+    n, given = len(fusion.labels), _given(fusion, len(n_seen))
+    return tuple(
+        SourceUse(
+            name,
+            "labels" if i < m else "table",
+            n_seen[i],
+            1.0 - n_seen[i] / n,
+            float(bases.agreement[i]),
+            float(bases.weights[i]),
+            given[i],
+            tuple(support[i]),
+            float(told.trust_[i]),
+            told.closest(i),
+        )
+        for i, name in enumerate(told.source_names_)
+    )
 
 
 def _given(fusion: Fusion, n: int) -> Sequence[float]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -25,10 +25,11 @@ from consilience.diagnostics import ClusterCount, choose_n_clusters, require_lin
 from consilience.evidence.partitions import Partitions
 from consilience.inference.sharing import sharing
 from consilience.metrics import ensemble_agreement
+from consilience.multiview.pse import PSE
 from consilience.registry import resolve
-from consilience.results import selection
+from consilience.results import selection, together
 from consilience.results._names import base_named
-from consilience.results.fusion import Candidate, Fusion
+from consilience.results.fusion import Candidate, Fusion, GivenViews
 from consilience.results.preparing import merge_linked, read_weights
 
 
@@ -45,6 +46,8 @@ def fuse(
     labels: Any,
     n_clusters: int | Literal["auto"],
     *,
+    views: Any = None,
+    mask: Any = None,
     method: Any = "auto",
     negative: Literal["missing", "noise"] | None = None,
     index: Any = None,
@@ -67,24 +70,33 @@ def fuse(
     n_clusters : int or "auto"
         The number of clusters, or "auto" to find it; see
         :func:`consilience.diagnostics.choose_n_clusters`. It warns where the answer cannot be relied on.
+    views : list or dict of arrays, sparse matrices or frames, optional
+        Tables of features, as :func:`fuse_views` takes them, that are merged together with the labels. Both
+        are joined by id, or by position where one side has none; an instance may be in either alone.
+    mask : array-like of bool of shape (n_instances, n_views), optional
+        True where an instance is present in a view.
     method : str or estimator, default="auto"
         "auto" compares the methods below and takes the best; or the name of a label method in
         :mod:`consilience.consensus`; or an estimator, which is cloned and gets `n_clusters` and
-        `random_state` where it has them.
+        `random_state` where it has them. With `views`, "auto" or a :class:`PSE`, whose `kind` says how they
+        are read.
     negative : {"missing", "noise"}, default="missing"
         What a negative number means: never seen, or seen and in no cluster (the -1 of HDBSCAN).
     index : str or sequence, optional
-        Ids of the instances: a column of the frame, or the ids themselves.
+        Ids of the instances: a column of the frame (and of `views`, where they have it), or the ids
+        themselves.
     unobserved : {"error", "noise", "largest"}, default="error"
-        What to do with instances that no base clustering saw: refuse, label them -1, or put them in the
-        largest cluster.
+        What to do with instances that no base clustering saw, nor a view: refuse, label them -1, or put them
+        in the largest cluster.
     like : Fusion, dict or series of labels by id, or frame of id and label, optional
         An earlier result whose numbers the clusters shall keep; see :meth:`Fusion.like`.
     weights : dict of base clustering to number, or one number for each, optional
         How much each base clustering counts: one of weight 3 counts like three that say the same, one of
         weight 0 is left out. Not for methods that learn weights themselves; some take only weights in the
         ratio of small whole numbers. Confidence, diagnostics and an `n_clusters` that is to be found count
-        all base clusterings once, but for those of weight 0, which have no say in `n_clusters`.
+        all base clusterings once, but for those of weight 0, which have no say in `n_clusters`. With `views`,
+        a dict of names of both kinds: a source that is named counts as given, others as far as they have to
+        do with the rest.
     must_link : list of pairs of ids, optional
         Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
         are merged beforehand: each base clustering says of all what it says of most.
@@ -117,6 +129,11 @@ def fuse(
     Base clusterings that fall into groups which share no instance are refused: nothing could match their
     clusters.
 
+    With `views`, every source first shows what it has in common with the others, on the instances that both
+    saw: ``fusion.sources`` says what each counted, ``fusion.decided_by`` which side speaks for the cluster of
+    an instance. The labels should be opinions about the clusters that are wanted, not other attributes of the
+    instances. See the page on labels and tables together.
+
     Examples
     --------
     >>> from consilience import fuse
@@ -128,9 +145,38 @@ def fuse(
     ['ann', 'cleo', 'fay']
     >>> fusion.imputed[0].tolist()
     ['gold', 'spender', 'high']
+
+    Labels of some, features of others:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat([0, 1, 2], 40)
+    >>> expert = np.where(rng.random(120) < 0.7, kind, rng.integers(0, 3, 120))
+    >>> expert[:30] = -1  # never looked at
+    >>> lengths = rng.normal(4 * rng.normal(size=(3, 4))[kind])
+    >>> lengths[100:] = np.nan  # not measured
+    >>> fusion = fuse({"expert": expert}, 3, views={"lengths": lengths}, random_state=0)
+    >>> bool(np.mean(fusion.labels[30:100] == fusion.predict(None, views={"lengths": lengths[30:100]})) > 0.9)
+    True
     """
     check_n_clusters(n_clusters, "fuse")
     _check_unobserved(unobserved)
+    if views is not None:
+        if must_link is not None:
+            raise InputError(
+                "must_link merges rows of labels, and there are views, whose rows it cannot merge.",
+                hint="leave out must_link, or merge the rows of these instances in both beforehand.",
+            )
+        table = Partitions.of(labels, negative=negative, index=index, unobserved="keep")
+        if named_after is not None:
+            base_named(table, named_after)
+        fusion = fuse_together(
+            table, views, mask, n_clusters, method, index, unobserved, weights, random_state
+        )
+        fusion = fusion if like is None else fusion.like(like)
+        return fusion if named_after is None else fusion.named_after(named_after)
+    if mask is not None:
+        raise InputError("mask says which rows views have, and there are no views.", hint="leave it out.")
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
@@ -158,6 +204,86 @@ def fuse(
         )
     fusion = fusion if like is None else fusion.like(like)
     return fusion if named_after is None else fusion.named_after(named_after)
+
+
+def fuse_together(
+    table: Partitions,
+    views: Any,
+    mask: Any,
+    n_clusters: Any,
+    method: Any,
+    index: Any,
+    unobserved: str,
+    weights: Any,
+    random_state: Any,
+) -> Fusion:
+    """`fuse` of labels that were read, and views; where one side has no weight, that of the other alone."""
+    kind = method.kind if isinstance(method, PSE) else None
+    read = together.read_views(views, mask, index, kind)
+    given = together.read_source_weights(weights, table.names, read.names)
+    joined = together.join(table, read)
+    m, seed = table.n_partitions, seed_from(random_state)
+    together.check_sources(joined, given)
+    lost = together.unknown_instances(joined, given, unobserved)
+    if not given[m:].any():  # NaN is a weight that is to be found
+        return fuse(
+            joined.table,
+            n_clusters,
+            method=method,
+            unobserved=cast(Any, unobserved),
+            weights=_named_weights(table.names, given[:m]),
+            random_state=seed,
+        )
+    if not given[:m].any():
+        from consilience.results.views import fuse_views  # which needs this module
+
+        seen = joined.views.observed[:, given[m:] != 0].any(axis=1)
+        return fuse_views(
+            joined.views.part(np.flatnonzero(seen)),
+            n_clusters,
+            method=method,
+            view_weights=_named_weights(read.names, given[m:]),
+            random_state=seed,
+        )
+    model = together.model_for(method, n_clusters, unobserved)
+    k = model.n_clusters
+    if k > joined.table.n_rows:
+        raise InputError(
+            Phrase("n_samples={n} should be >= {n_clusters=}.", n=joined.table.n_rows, n_clusters=k),
+            hint=Hint("lower {n_clusters}, or check that instances are rows."),
+        )
+
+    def by_labels(columns: np.ndarray) -> np.ndarray | None:
+        part = joined.table.choose(columns)
+        try:
+            alone = fuse_partitions(part, k, "auto", "noise", seed, 0, None)
+        except InputError:  # nothing links them: views are the only link there is
+            return None
+        return alone.labels
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(joined.table, joined.views, given, np.random.RandomState(seed), by_labels)
+    labels = model.labels_.copy()
+    labels[lost] = 0 if unobserved == "largest" else -1
+    return Fusion(
+        labels,
+        joined.table,
+        "labels" if model.labels_alone_ else "PSE with labels",
+        together.reason_of(model),
+        model,
+        given_weights=None if weights is None else tuple(np.where(np.isnan(given), 1.0, given).tolist()),
+        view_diagnostics=model,
+        seed=seed,
+        given_views=GivenViews(joined.views, None, None),
+    )
+
+
+def _named_weights(names: Sequence[str], given: np.ndarray) -> dict[str, float] | None:
+    """Weights as `fuse` and `fuse_views` take them; None where all are to be found."""
+    if np.isnan(given).all():
+        return None
+    return {name: 1.0 if np.isnan(w) else float(w) for name, w in zip(names, given, strict=True)}
 
 
 def fuse_partitions(

@@ -22,6 +22,7 @@ def as_text(fusion: Fusion) -> str:
     """What was found, in words: method, clusters, views or base clusterings, warnings."""
     head = fusion.headline
     lines = [f"{head.found} from {head.evidence}.", f"Method: {fusion.method}. {fusion.reason}"]
+    lines += head.sides.sentences if head.sides is not None else ()
     if fusion.cluster_count is not None:
         lines += ["", "The number of clusters was found.", fusion.cluster_count.summary(), ""]
     sure = head.sureness
@@ -46,6 +47,8 @@ def as_html(fusion: Fusion) -> str:
         + escape(head.reading),
         f"Method: {escape(fusion.method)}. {escape(fusion.reason)}",
     ]
+    if head.sides is not None:
+        paragraphs.append(escape(" ".join(head.sides.sentences)))
     if fusion.cluster_count is not None:
         paragraphs.append(escape(" ".join(fusion.cluster_count.sentences)))
     if fusion.changes is not None:
@@ -82,7 +85,7 @@ def _typical(fusion: Fusion) -> Table:
     if fusion.cluster_names is not None:
         columns["name"] = [fusion.names[c] for c in _used(fusion)]
     if fusion.partitions.views is None:
-        found = typical_labels(fusion.partitions, fusion.rows)
+        found = typical_labels(fusion.partitions, fusion.label_rows)
         columns["typical labels"] = [", ".join(found.most(c)) or "-" for c in _used(fusion)]
     if len(columns) == 1:
         return Table((), [])
@@ -91,7 +94,25 @@ def _typical(fusion: Fusion) -> Table:
 
 def _sources(fusion: Fusion, most: int) -> Table:
     """What the answer was made from: views, or base clusterings."""
+    if fusion.mixed is not None:
+        return _both(fusion, most)
     return _views(fusion) if fusion.by_views else _bases(fusion, most)
+
+
+def _both(fusion: Fusion, most: int) -> Table:
+    """What base clusterings and views counted beside each other, and why."""
+    rows = []
+    for source in fusion.sources:
+        near = "-" if np.isnan(source.agreement) else f"{source.agreement:.2f}"
+        trust = "-" if np.isnan(source.trust) else f"{source.trust:.2f}"
+        kind = "labels" if source.kind == "labels" else "view"
+        weight = f"{source.weight:.2f}"
+        rows.append((source.name, kind, str(source.n_instances), near, trust, source.closest or "-", weight))
+    head = ("source", "kind", "seen", "agreement", "trust", "closest", "weight")
+    note = "Trust: how far a source says what all share. A trusted base clustering weighs .5, a view 1."
+    if len(rows) > most:
+        note += f" {len(rows) - most} more are in fusion.sources."
+    return Table(head, rows[:most], ("source", "kind", "closest"), note)
 
 
 def _views(fusion: Fusion) -> Table:

@@ -46,6 +46,8 @@ class Result:
     dependence: float | None = None
     agreement: float | None = None
     warnings: list[Warned] = field(default_factory=list)
+    evidence: str = ""  # where labels and views were merged together: what was merged
+    sides: list[str] = field(default_factory=list)  # and what each side had to do with it
 
 
 def of(fusion: Fusion, job: Job) -> Result:
@@ -66,4 +68,6 @@ def of(fusion: Fusion, job: Job) -> Result:
         dependence=found.dependence,
         agreement=float(np.nanmean(found.bases.agreement)),
         warnings=[Warned.of(text) for text in told.warnings],
+        evidence="" if told.sides is None else told.evidence,
+        sides=[] if told.sides is None else list(told.sides.sentences),
     )

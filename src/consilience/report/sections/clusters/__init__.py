@@ -71,7 +71,7 @@ def _add_typical(fusion: Fusion, clusters: list[Cluster]) -> None:
     table = fusion.partitions
     if not table.n_partitions or table.views is not None:  # none, or numbers that a program made up
         return
-    labels = typical_labels(table, fusion.rows)
+    labels = typical_labels(table, fusion.label_rows)
     columns = (labels.cluster, labels.base, labels.label, labels.count, labels.share, labels.lift)
     for c, base, label, count, share, lift in zip(*columns, strict=True):
         told = clusters[c].typical

@@ -73,16 +73,28 @@ class Views:
 
 
 @dataclass
+class Together:
+    """What base clusterings and views counted beside each other, and why."""
+
+    kind: Annotated[list[str], Per("base clustering")]
+    agreement: Annotated[list[float | None], Per("base clustering")]
+    trust: Annotated[list[float | None], Per("base clustering")]
+    closest: Annotated[list[str], Per("base clustering")]
+    weight: Annotated[list[float], Per("base clustering")]
+
+
+@dataclass
 class Result:
-    """One of the two."""
+    """Of the sources."""
 
     bases: Bases | None = None
     views: Views | None = None
+    together: Together | None = None
 
 
 def of(fusion: Fusion, job: Job) -> Result:
     """Of labels, of views, or of both."""
-    return Result(_bases(fusion), _views(fusion))
+    return Result(_bases(fusion), _views(fusion), _together(fusion))
 
 
 def of_table(partitions: Partitions) -> Table:
@@ -129,6 +141,19 @@ def _views(fusion: Fusion) -> Views | None:
         [view.weight for view in used],
         to_plain(told.view_relations_),
         to_plain(fusion.view_support),
+    )
+
+
+def _together(fusion: Fusion) -> Together | None:
+    if fusion.mixed is None:
+        return None
+    sources = fusion.sources
+    return Together(
+        ["labels" if source.kind == "labels" else "view" for source in sources],
+        to_plain(np.array([source.agreement for source in sources])),
+        to_plain(np.array([source.trust for source in sources])),
+        [source.closest for source in sources],
+        [source.weight for source in sources],
     )
 
 
