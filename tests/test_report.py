@@ -692,7 +692,7 @@ class TestSections:
     def test_each_has_a_title_a_form_and_a_template(self):
         assert [section.__name__.rpartition(".")[2] for section in SECTIONS] == [
             *("answer", "clusters", "doubtful", "changes", "profile"),
-            *("missing", "sources", "stability", "counts", "compare", "method"),
+            *("missing", "sources", "tables", "stability", "counts", "compare", "method"),
         ]
         for section in SECTIONS:
             folder = files(section.__name__)

@@ -84,7 +84,7 @@ class Remark(NamedTuple):
     """A sentence about how a table was read, and what to do if it is wrong."""
 
     message: str
-    hint: Hint
+    hint: Hint | str
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,13 @@ class Columns:
         """The columns that say nothing."""
         return tuple(column for column in self.columns if not column.used)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept in a file: hints as Python users read them."""
+        plain = {
+            name: tuple(Remark(one.message, str(one.hint)) for one in getattr(self, name)) for name in _TOLD
+        }
+        return {**vars(self), **plain}
+
     @property
     def line(self) -> str:
         """One sentence.
@@ -130,15 +137,18 @@ class Columns:
         >>> Columns("clinic", (Column("age", "number"), named)).line
         'clinic: 1 number (age). Left out: Id (an id).'
         """
+        return f"{self.name}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The same without the name of the table."""
         kinds = []
         for kind, plural in _PLURALS.items():
             names = [column.name for column in self.used if column.kind == kind]
             if names:
                 kinds.append(f"{len(names)} {kind if len(names) == 1 else plural} ({_some(names)})")
         left = [f"{column.name} ({column.why.partition(':')[0]})" for column in self.left_out]
-        return f"{self.name}: {', '.join(kinds)}." + (
-            f" Left out: {_some(left, _LEFT_OUT_SHOWN)}." if left else ""
-        )
+        return f"{', '.join(kinds)}." + (f" Left out: {_some(left, _LEFT_OUT_SHOWN)}." if left else "")
 
     def warn(self) -> None:
         """Warn of what a user has to know."""
@@ -146,6 +156,7 @@ class Columns:
             warn(remark.message, hint=remark.hint)
 
 
+_TOLD = ("warnings", "notes")
 _PLURALS = {
     "number": "numbers",
     "yes/no": "yes/no",

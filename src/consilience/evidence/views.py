@@ -72,7 +72,7 @@ class TableReading(NamedTuple):
         """How the columns were read and what is missing, in words."""
         parts = []
         if self.columns is not None:
-            parts.append(self.columns.line.partition(": ")[2])
+            parts.append(self.columns.words)
         elif self.n_missing:
             parts.append(f"{counted(len(self.n_missing), 'number')}.")
         if sum(self.n_missing):
@@ -89,6 +89,12 @@ class Layout(NamedTuple):
     n_features: tuple[int, ...]
     columns: tuple[tuple[str, ...] | None, ...]
     tables: tuple[TableReading | None, ...] | None = None  # what completes new rows; None: nothing does
+
+    @property
+    def special(self) -> dict[str, TableReading]:
+        """How tables were read that were more than complete numbers, by view."""
+        known = zip(self.names, self.tables or (), strict=self.tables is not None)
+        return {name: read for name, read in known if read is not None and read.is_special}
 
     def match(
         self,

@@ -18,7 +18,7 @@ from consilience._support.values import counted
 from consilience._support.warnings import warn
 from consilience.core.grouping import largest_first
 from consilience.core.parameters import Count, Seed, parameters
-from consilience.evidence.views import Views, check_views, one_table
+from consilience.evidence.views import TableReading, Views, check_views, one_table
 from consilience.multiview.neighbours import NeighbourDiagnostics, ViewDiagnostics, ViewNeighbours
 from consilience.multiview.rows import canonical_order, cluster_rows
 from consilience.registry import About
@@ -62,6 +62,9 @@ class ViewMethod(Clusterer):
         Number of features of all views together.
     feature_names_in_ : ndarray of str
         Names of the features, where a single frame was given.
+    view_tables_ : dict of str to TableReading
+        By view, how its columns were read and which cells were missing; of those that were more than complete
+        numbers.
     """
 
     about: ClassVar[About]
@@ -172,6 +175,12 @@ class ViewMethod(Clusterer):
         if len(getattr(X, "shape", ())) > 1 and len(self.view_names_) == 1 and not self._reads_columns:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self._layout.match(X, mask, method=type(self).__name__, on=on)
+
+    @property
+    def view_tables_(self) -> dict[str, TableReading]:
+        """How tables were read that were more than complete numbers, by view."""
+        check_is_fitted(self)
+        return self._layout.special
 
     @property
     def _reads_columns(self) -> bool:

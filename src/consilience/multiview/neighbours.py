@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience.core.graphs import Neighbours
-from consilience.evidence.views import Views
+from consilience.evidence.views import TableReading, Views
 from consilience.inference.counts import Finding
 from consilience.inference.posterior import complete_chances
 from consilience.multiview.reading import Reading, ViewReading, read, stored
@@ -52,6 +52,10 @@ class ViewDiagnostics(Protocol):
     @property
     def view_readings_(self) -> Mapping[str, ViewReading]:
         """How each view was read, and which rows were used."""
+
+    @property
+    def view_tables_(self) -> Mapping[str, TableReading]:
+        """How tables were read that were more than complete numbers, by view."""
 
     @property
     def view_agreement_(self) -> np.ndarray:
@@ -319,6 +323,11 @@ class NeighbourDiagnostics:
             name: ViewReading(view.reading.kind, view.reading.looks, len(view.rows), 0)
             for name, view in zip(self.view_names_, self.neighbours.by_view, strict=True)
         }
+
+    @property
+    def view_tables_(self) -> dict[str, TableReading]:
+        """How tables were read that were more than complete numbers, by view."""
+        return self.neighbours.table.layout.special
 
     @property
     def view_weights_(self) -> np.ndarray:

@@ -30,6 +30,7 @@ from consilience.multiview.neighbours import (
     ViewDiagnostics,
     chances_of_votes,
     mean_support,
+    shares_in_view,
     support_of_clusters,
 )
 from consilience.multiview.reading import Reading, ViewReading, read, says_something, stored
@@ -619,7 +620,9 @@ class PSE(ViewMethod):
     informed_ : ndarray of bool of shape (n_instances,)
         Whether anything is known of an instance.
     confidence_ : ndarray of shape (n_instances,)
-        The estimated chance that an instance is in the right cluster; 0 where nothing is known of it.
+        The estimated chance that an instance is in the right cluster; 0 where nothing is known of it. Of a
+        single table with gaps or with columns of several kinds, times the share of its neighbours' weight in
+        the own cluster.
     borders_ : tuple of ndarray
         The margin of every instance, d_2 / (d_1 + d_2) of the squared distances to the own and the next
         centre, and that next cluster; 0 and -1 where nothing is known.
@@ -786,7 +789,22 @@ class PSE(ViewMethod):
     def confidence_(self) -> np.ndarray:
         """Per instance, the estimated chance that it is in the right cluster; found when first asked for."""
         with one_thread():
-            return confidence(self._result, self.labels_, self.borders_[0], self.n_clusters)
+            found = confidence(self._result, self.labels_, self.borders_[0], self.n_clusters)
+            return found * self._support_of_cells()
+
+    def _support_of_cells(self) -> np.ndarray:
+        """The share of neighbours in the own cluster, where all that is known is a table of several kinds of
+        columns or with gaps: its instances are sure to be right less often than those of several views."""
+        share = np.ones(len(self.labels_))
+        used = [v for v, view in enumerate(self._result.views) if view is not None]
+        if len(used) != 1 or self.view_names_[used[0]] not in self.view_tables_:
+            return share
+        view = self.in_view(used[0])
+        assert view is not None
+        of_clusters = shares_in_view(view, self.labels_, int(self.labels_.max()) + 1)
+        z = self.labels_[view.rows]
+        share[view.rows] = np.where(z < 0, 1.0, of_clusters[np.arange(len(z)), z])
+        return share
 
     @cached_property
     def borders_(self) -> tuple[np.ndarray, np.ndarray]:

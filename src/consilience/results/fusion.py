@@ -20,7 +20,7 @@ from consilience.core.completion import complete_labels
 from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
-from consilience.evidence.views import Views
+from consilience.evidence.views import TableReading, Views
 from consilience.inference.adapting import place_adapted
 from consilience.inference.chances import chances_of_rows
 from consilience.inference.counts import Finding, JointRows, joint_rows
@@ -276,6 +276,16 @@ class Fusion:
             ViewUse(name, read.kind, read.looks, read.n_rows, read.n_empty, float(agreement), float(weight))
             for (name, read), agreement, weight in found
         ]
+
+    @property
+    def tables(self) -> Mapping[str, TableReading]:
+        """How tables of features were read that were more than complete numbers, by view.
+
+        ``tables["clinic"].line`` says it in words, ``tables["clinic"].columns`` column by column.
+        """
+        if self.view_diagnostics is not None:
+            return self.view_diagnostics.view_tables_
+        return {} if self.neighbours is None else self.neighbours.table.layout.special
 
     @property
     def view_support(self) -> np.ndarray:

@@ -32,6 +32,7 @@ def as_text(fusion: Fusion) -> str:
     lines += [sure, head.reading]
     for table in (_clusters(fusion), _typical(fusion), _sources(fusion, _LISTED)):
         lines += ["", *table.lines()] if table.head else []
+    lines += ["", *_read(fusion)] if fusion.tables else []
     if fusion.changes is not None:
         lines += ["", *fusion.changes.sentences]
     if head.warnings:
@@ -53,6 +54,7 @@ def as_html(fusion: Fusion) -> str:
         paragraphs.append(escape(" ".join(fusion.cluster_count.sentences)))
     if fusion.changes is not None:
         paragraphs.append(escape(" ".join(fusion.changes.sentences)))
+    paragraphs += [escape(line) for line in _read(fusion)]
     tables = _clusters(fusion).html() + _sources(fusion, _SHOWN).html()
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in head.warnings)
     return (
@@ -60,6 +62,11 @@ def as_html(fusion: Fusion) -> str:
         f"<div style='display:flex;gap:2em;align-items:flex-start'>{tables}</div>"
         f"{f'<p>Warnings:</p><ul>{sentences}</ul>' if sentences else ''}</div>"
     )
+
+
+def _read(fusion: Fusion) -> list[str]:
+    """How the columns of each table were read, where that can be asked."""
+    return [f"{name}: {table.line}" for name, table in fusion.tables.items()]
 
 
 def _used(fusion: Fusion) -> list[int]:

@@ -29,6 +29,7 @@ from consilience.report.sections import (
     profile,
     sources,
     stability,
+    tables,
 )
 
 SECTIONS: tuple[ModuleType, ...] = (
@@ -39,6 +40,7 @@ SECTIONS: tuple[ModuleType, ...] = (
     profile,
     missing,
     sources,
+    tables,
     stability,
     counts,
     compare,
