@@ -13,7 +13,7 @@ from consilience._support.threads import one_thread
 from consilience._support.values import counted
 from consilience.core.grouping import largest_first, row_keys
 from consilience.evidence.partitions import Partitions
-from consilience.evidence.views import Views
+from consilience.evidence.views import TableReading, Views
 from consilience.inference.counts import Finding
 from consilience.multiview.mixed import MixedResult, in_order, mix
 from consilience.multiview.neighbours import InView, mean_support, support_of_clusters
@@ -267,6 +267,11 @@ class LabelsAndViews:
         views = (view for view in self._views if view is not None)
         rows = ((view.rows, equal_rows(view.looks[0].rows)) for view in views)
         return equal_instances(rows, len(self.labels_))
+
+    @property
+    def view_tables_(self) -> dict[str, TableReading]:
+        """How tables were read that were more than complete numbers, by view."""
+        return self._layout.special
 
     def read_new_views(self, X: Any, mask: Any = None, on: str | None = None) -> Views:
         """New instances with all views in their order; a view that was not given has no rows.
