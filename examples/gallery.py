@@ -40,6 +40,18 @@ def pictures(X: np.ndarray, ks: range) -> Iterator[tuple[str, Any]]:
     yield "base_agreement", plotting.plot_base_agreement(fusion)
     yield "missing", plotting.plot_missing(fusion)
 
+    rng = np.random.default_rng(0)
+    tier, said = rng.integers(0, 4, 600), {}
+    words = {
+        "bank A": "gold silver basic new",
+        "bank B": "rich rich poor poor",
+        "bank C": "top high low starter",
+    }
+    for bank, names in words.items():  # each errs in a tenth, and knows 70 %
+        seen = np.where(rng.random(600) < 0.1, rng.integers(0, 4, 600), tier)
+        said[bank] = np.where(rng.random(600) < 0.7, np.array(names.split(), dtype=object)[seen], None)
+    yield "rosetta", plotting.plot_rosetta(fuse(said, 4, unobserved="noise", random_state=0))
+
     stable = fuse(labels, 10, method="LWGP", random_state=0).stability(n_resamples=10)
     yield "stability", plotting.plot_stability(stable)
 

@@ -3,10 +3,12 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consilience import PSE, Partitions, fuse, fuse_views
+from consilience.cli.main import run
 from consilience.consensus import PCE
 from consilience.diagnostics import chances, confidence
 from tests.oracles.diagnostics import plain_judgement
@@ -111,6 +113,43 @@ class TestLabels:
         model = PCE(3, random_state=0).fit(base[:200])
         found = model.predict_proba(base[200:])
         check_laws(found, model.predict(base[200:]), model.predict_confidence(base[200:]))
+
+
+class TestShell:
+    @pytest.fixture
+    def banks(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        _, base = planted(90, 4, 3, noise=0.2, missing=0.2, seed=2)
+        frame = pd.DataFrame(np.array(["x", "y", "z", None], dtype=object)[base], columns=list("abcd"))
+        frame = frame[frame.notna().any(axis=1)]
+        frame.insert(0, "id", [f"i{n}" for n in range(len(frame))])
+        frame.to_csv("banks.csv", index=False)
+        return fuse(frame.set_index("id"), 3, named_after="a", random_state=0)
+
+    @pytest.mark.parametrize("engine", ["memory", "blocks"])
+    def test_fuse(self, banks, engine):
+        asked = "fuse banks.csv --id id -k 3 --name-after a --seed 0 --chances chances.csv -o merged.csv -q"
+        assert run([*asked.split(), "--engine", engine]) == 0
+        found = pd.read_csv("chances.csv")
+        assert found.columns.tolist() == ["id", *banks.names]
+        assert found["id"].tolist() == banks.index.tolist()
+        assert_allclose(found[list(banks.names)], banks.chances, atol=1e-4)
+
+    def test_predict(self, banks, capfd):
+        banks.save("banks.consilience")
+        asked = "predict banks.consilience banks.csv --id id --chances chances.csv -o placed.csv"
+        assert run(asked.split()) == 0
+        assert banks.diagnostics.reading in capfd.readouterr().err
+        table = pd.read_csv("banks.csv").set_index("id").astype(object)
+        placed = banks.place(table.where(table.notna(), None))
+        assert_allclose(pd.read_csv("chances.csv")[list(banks.names)], placed.chances, atol=1e-4)
+        assert pd.read_csv("placed.csv").columns.tolist() == [
+            "id",
+            "label",
+            "name",
+            "confidence",
+            "alternative",
+        ]
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,7 @@ from consilience.plotting import (
     plot_membership,
     plot_missing,
     plot_pac,
+    plot_rosetta,
     plot_stability,
     plot_tracking,
     plot_views,
@@ -134,6 +135,7 @@ def everything(fusion, resampled):
         "plot_convergence": lambda ax=None: plot_convergence(model, ax=ax),
         "plot_views": lambda ax=None: plot_views(fused_views(), ax=ax),
         "plot_stability": lambda ax=None: plot_stability(stable, ax=ax),
+        "plot_rosetta": lambda ax=None: plot_rosetta(fusion, ax=ax),
     }
 
 
@@ -739,6 +741,7 @@ class TestGallery:
     def test_its_code_runs(self, monkeypatch):
         few = dataclasses.replace(load_digits(), X=load_digits().X[:200])
         monkeypatch.setattr("consilience.datasets.load_digits", lambda: few)
+        monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)  # all of them are counted below
         scope = {}
         for block in re.findall(r"```python\n(.*?)```", self.page, flags=re.DOTALL):
             exec(compile(block, "gallery.md", "exec"), scope)

@@ -487,6 +487,7 @@ class TestPage:
         headings = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
         assert headings == [
             "The clusters, and how sure they are",
+            "What each source calls the clusters",
             "Who is doubtful",
             "Where the evidence is thin",
             "Which sources to trust",
@@ -691,7 +692,7 @@ class TestSections:
 
     def test_each_has_a_title_a_form_and_a_template(self):
         assert [section.__name__.rpartition(".")[2] for section in SECTIONS] == [
-            *("answer", "clusters", "doubtful", "changes", "profile"),
+            *("answer", "clusters", "rosetta", "doubtful", "changes", "profile"),
             *("missing", "sources", "tables", "stability", "counts", "compare", "method"),
         ]
         for section in SECTIONS:
@@ -702,7 +703,7 @@ class TestSections:
 
     def test_one_that_has_nothing_to_say_is_not_there(self, page):
         shown = re.findall(r'<section id="(\w+)"', page)
-        assert shown == ["clusters", "doubtful", "missing", "sources", "method"]
+        assert shown == ["clusters", "rosetta", "doubtful", "missing", "sources", "method"]
 
     @pytest.mark.parametrize("kind", ["labels", "views", "compare"])
     def test_summaries_of_the_first_version_go_on_rendering(self, kind):

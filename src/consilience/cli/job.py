@@ -87,15 +87,16 @@ class Job:
         inputs = [*self.paths, *(path for path in further if path is not None)]
         output, report, save = self.writing.output, self.writing.report, self.writing.save
         if self.writing.excel_csv:
-            others = any((report, save, self.imputed, self.writing.changes, self.writing.as_json))
+            writing = self.writing
+            others = any((report, save, self.imputed, writing.changes, writing.chances, writing.as_json))
             answer = STDIO if output is None and not others else output
-            require_csv([self.folder or answer, self.imputed, self.writing.changes])
+            require_csv([self.folder or answer, self.imputed, writing.changes, writing.chances])
         if self.folder is not None:
             refuse_overwriting(inputs, [self.folder])
             return
         if save == STDIO:
             raise UsageError("a result cannot be saved to standard output.", hint="give --save a file name.")
-        tables = (output, self.imputed, self.writing.changes)
+        tables = (output, self.imputed, self.writing.changes, self.writing.chances)
         check_outputs(inputs, tables, (report, save), stdout=self.writing.as_json)
 
     @contextmanager
@@ -249,6 +250,7 @@ class Run:
             as_json=job.writing.as_json,
             save=job.writing.save,
             changes=job.writing.changes,
+            chances=job.writing.chances,
             title=job.writing.title,
             excel_csv=job.writing.excel_csv,
             profile=profile,

@@ -81,6 +81,14 @@ Changes = Annotated[
         rich_help_panel=WRITING,
     ),
 ]
+Chances = Annotated[
+    str | None,
+    typer.Option(
+        help="Also write the chance of every cluster for every instance, a column per cluster.",
+        metavar="FILE",
+        rich_help_panel=WRITING,
+    ),
+]
 ExcelCsv = Annotated[
     bool,
     typer.Option(
@@ -338,6 +346,7 @@ class Writing:
         ),
     ] = None
     changes: Changes = None
+    chances: Chances = None
     title: Title = None
     as_json: AsJson = False
     excel_csv: ExcelCsv = False

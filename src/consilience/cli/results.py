@@ -51,6 +51,7 @@ def write_fusion(
     as_json: bool = False,
     save: str | None = None,
     changes: str | None = None,
+    chances: str | None = None,
     title: str | None = None,
     profile: Profile | None = None,
     stability: Stability | None = None,
@@ -65,13 +66,16 @@ def write_fusion(
     if folder is not None:
         write_folder(folder, fusion, beside, told)
     elif output is not None or not (
-        as_json or any(path is not None for path in (report, imputed, save, changes))
+        as_json or any(path is not None for path in (report, imputed, save, changes, chances))
     ):
         answer = _answer(fusion)
         writers.append((output or STDIO, lambda path: _write(outputs, path, beside, answer, told, excel_csv)))
     if imputed is not None:
         filled = base_labels(fusion.completed)
         writers.append((imputed, lambda path: _write(outputs, path, beside, filled, told, excel_csv)))
+    if chances is not None:
+        table = _chances(fusion, fusion.chances_of)
+        writers.append((chances, lambda path: _write(outputs, path, beside, table, told, excel_csv)))
     if changes is not None and fusion.changes is not None:
         names = {} if fusion.cluster_names is None else dict(enumerate(fusion.names))
         moved = fusion.changes.columns(names)
@@ -178,6 +182,17 @@ def _answer(fusion: Fusion) -> Columns:
     return lambda rows: _named({name: values[rows] for name, values in columns.items()}, fusion.cluster_names)
 
 
+def _chances(fusion: Fusion, of_rows: Callable[[Any], np.ndarray]) -> Columns:
+    """The chance of every cluster that has members, under its name."""
+    used = np.flatnonzero(fusion.headline.size).tolist()
+
+    def columns_of(rows: Any) -> dict[str, Any]:
+        found = of_rows(rows)
+        return {fusion.names[c]: found[:, c] for c in used}
+
+    return columns_of
+
+
 def _named(columns: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
     """Columns with the names of clusters after their numbers, where they have names."""
     if names is None:
@@ -188,17 +203,30 @@ def _named(columns: dict[str, Any], names: Sequence[str] | None) -> dict[str, An
 
 def write_placed(
     found: Newcomers,
+    fusion: Fusion,
     outputs: Outputs,
     path: str,
     told: Told,
-    names: Sequence[str] | None = None,
     *,
+    chances: str | None = None,
     excel_csv: bool = False,
 ) -> None:
-    """New instances with their clusters."""
-    columns = {"label": found.placed.labels, **found.placed._asdict()}
-    del columns["labels"]
+    """New instances with their clusters, and in a table of its own the chance of each."""
+    placed = found.placed
+    columns = {"label": placed.labels, "confidence": placed.confidence, "alternative": placed.alternative}
 
+    def answer(rows: Any) -> dict[str, Any]:
+        return _named({name: values[rows] for name, values in columns.items()}, fusion.cluster_names)
+
+    if chances is not None:
+        of_clusters = _chances(fusion, lambda rows: placed.chances[rows])
+        _write_newcomers(found, outputs, chances, told, of_clusters, excel_csv)
+    _write_newcomers(found, outputs, path, told, answer, excel_csv)
+
+
+def _write_newcomers(
+    found: Newcomers, outputs: Outputs, path: str, told: Told, columns: Columns, excel_csv: bool
+) -> None:
     n = len(found.placed.labels)
 
     def tables() -> Iterator[dict[str, Any]]:
@@ -207,7 +235,7 @@ def write_placed(
             ids = {
                 name: v.combine_chunks() if isinstance(v, pa.ChunkedArray) else v for name, v in ids.items()
             }
-            yield _beside(ids, _named({name: values[rows] for name, values in columns.items()}, names))
+            yield _beside(ids, columns(rows))
 
     files.write_table(outputs, path, n, tables(), told, excel_csv=excel_csv)
 

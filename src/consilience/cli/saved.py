@@ -144,7 +144,8 @@ def place_labels(
         require_ids(first)
     if adapt:
         found.append(fusion.place_codes(np.concatenate(waiting), adapt=True))
-    placed = Placed(*(np.concatenate(values) for values in zip(*found, strict=True)))
+    labels, sure, behind = (np.concatenate(values) for values in zip(*found, strict=True))
+    placed = Placed.of(labels, sure, behind, lambda: np.concatenate([piece.chances for piece in found]))
     told_apart = pa.chunked_array(ids) if first.id_name is not None else np.concatenate(ids)
     return Newcomers(
         placed,

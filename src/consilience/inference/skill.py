@@ -45,6 +45,19 @@ def one_coin(
     return coin / base_sums(coin, offsets)
 
 
+def skills(rows: JointRows, together: np.ndarray, seen: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """u_j: for which share of its instances each base clustering knows the cluster; see `one_coin`.
+
+    Rows, counts and skills are all in one order of the bases and their clusters.
+    """
+    placed = rows.labels >= 0
+    sizes = np.bincount(rows.labels[placed], rows.counts[placed], rows.n_clusters)
+    base = np.repeat(np.arange(len(seen)), np.diff(offsets))
+    said = together.sum(axis=1) / np.maximum(seen.sum(axis=1), 1.0)[base]
+    ideal = _ideal(together, seen, said, offsets)
+    return _skills(ideal, said, sizes, offsets, lambda function, *given: function(rows, *given))
+
+
 def _ideal(together: np.ndarray, seen: np.ndarray, said: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """D(l | z): how often a base clustering without mistakes gives a member of z the label l.
 

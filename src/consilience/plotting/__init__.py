@@ -15,6 +15,7 @@ from consilience.plotting.convergence import plot_convergence
 from consilience.plotting.flow import plot_flow
 from consilience.plotting.instances import plot_confidence, plot_embedding
 from consilience.plotting.n_clusters import plot_cdf, plot_count, plot_delta_area, plot_pac
+from consilience.plotting.rosetta import plot_rosetta
 from consilience.plotting.stability import plot_stability
 from consilience.plotting.tracking import plot_tracking
 
@@ -34,6 +35,7 @@ __all__ = [
     "plot_membership",
     "plot_missing",
     "plot_pac",
+    "plot_rosetta",
     "plot_stability",
     "plot_tracking",
     "plot_views",

@@ -674,6 +674,54 @@ class Fusion:
             given_weights=self.given_weights,
         )
 
+    def rosetta(self, first: str | None = None, second: str | None = None) -> Any:
+        """What each source calls the clusters; or how the labels of two sources correspond.
+
+        Only what is at least .8 sure is said. Errors of the sources are taken out by their skills, and labels
+        that no instance has both of are matched through the consensus.
+
+        Parameters
+        ----------
+        first, second : str, optional
+            Two sources. None for a table of all of them against the clusters.
+
+        Returns
+        -------
+        table : frame
+            Of the kind that was given; of pandas where the labels came in no frame. Without sources, a row
+            per cluster and a column per source: ``= gold`` is that label, ``< basic`` is part of it,
+            ``> a, b`` consists of these, ``~ x`` overlaps with it, ``?`` is undecided, ``-`` was not seen. Of
+            two sources, a row per pair of labels: ``relation`` ("same", "finer": the first is part of the
+            second, "coarser", "overlapping" or "undecided"), its ``chance``, how many instances have both
+            (``shared``) of those with each label that both sources saw (``of_a``, ``of_b``), and whether that
+            is known ``through`` these "instances" or, where they are fewer than ten, the "consensus".
+            Unrelated pairs are not listed: labels of which nothing is known could be called so by mistake.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from consilience import fuse
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.integers(0, 4, 400)
+        >>> said = {"a": np.array(["gold", "silver", "basic", "new"])[truth],
+        ...         "b": np.array(["rich", "rich", "poor", "poor"])[truth],
+        ...         "c": np.array(list("pqrs"))[truth]}
+        >>> fusion = fuse(said, 4, named_after="a", random_state=0)
+        >>> print(fusion.rosetta().set_index("cluster").loc["gold"].to_dict())
+        {'a': '= gold', 'b': '< rich', 'c': '= p'}
+        >>> found = fusion.rosetta("a", "b").set_index("a")
+        >>> print(found.loc["gold", ["relation", "b", "through"]].tolist())
+        ['finer', 'rich', 'instances']
+        """
+        from consilience.results.rosetta import as_frame, rosetta, translate  # which read results
+
+        self._require_labels("a table of what sources call clusters")
+        if first is None and second is None:
+            return as_frame(self, rosetta(self).columns())
+        if first is None or second is None:
+            raise InputTypeError("one source was named.", hint="name two, or none: rosetta('a', 'b').")
+        return as_frame(self, translate(self, first, second).columns())
+
     def stability(
         self,
         views: Any = None,

@@ -60,7 +60,7 @@ def fuse(
     job.check_outputs()
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
     about |= {"like": like, "profile": profile}
-    further = [*about.values(), noise, writing.imputed, name_after, weights, stability]
+    further = [*about.values(), noise, writing.imputed, writing.chances, name_after, weights, stability]
     if job.folder is not None and len(labels) == 1 and not any(further):
         with job.run() as run:
             run.words = cli.blocks.fuse_to_folder(

@@ -23,6 +23,7 @@ def predict(
     ],
     *,
     output: options.Output = None,
+    chances: options.Chances = None,
     excel_csv: options.ExcelCsv = False,
     reading: options.Scanning,
     strict: Annotated[
@@ -49,8 +50,8 @@ def predict(
     """
     job = cli.job.Job(new, reading, quiet=quiet)
     if excel_csv:
-        cli.job.require_csv([output or "-"])
-    cli.job.check_outputs([result, *new], [output])
+        cli.job.require_csv([output or "-", chances])
+    cli.job.check_outputs([result, *new], [output, chances])
     with job.run() as run:
         fusion = cli.saved.read_result(result)
         if fusion.partitions.views is None:
@@ -64,10 +65,12 @@ def predict(
                 require_labels(fusion, "--adapt" if adapt else "--fail-on-drift")
             found = cli.saved.place_views(fusion, new, job.source)
         cli.results.write_placed(
-            found, run.outputs, output or "-", run.told, fusion.cluster_names, excel_csv=excel_csv
+            *(found, fusion, run.outputs, output or "-", run.told), chances=chances, excel_csv=excel_csv
         )
         labels = found.placed.labels
         lost = int((labels < 0).sum())
         nowhere = f"; nothing is known of {lost}" if lost else ""
         unknown = f"Warning: {found.unknown}\n" if found.unknown else ""
         run.words = f"{unknown}Placed {len(labels) - lost} of {len(labels)} instances{nowhere}."
+        if chances is not None:
+            run.words += f"\n{fusion.diagnostics.reading}"

@@ -27,6 +27,7 @@ from consilience.report.sections import (
     method,
     missing,
     profile,
+    rosetta,
     sources,
     stability,
     tables,
@@ -35,6 +36,7 @@ from consilience.report.sections import (
 SECTIONS: tuple[ModuleType, ...] = (
     answer,
     clusters,
+    rosetta,
     doubtful,
     changes,
     profile,
