@@ -239,7 +239,7 @@ def ensemble_agreement(labels: ArrayLike, base: Any, *, normalization: Normaliza
     """
     _check_normalization(normalization, "ensemble_agreement")
     found = base_agreement(labels, base, normalization=normalization)
-    weights, known = getattr(base, "base_weights", None), ~np.isnan(found)
+    weights, known = getattr(base, "opinion_weights", None), ~np.isnan(found)
     if weights is None:
         return _mean_of_known(found)
     total = _sum(weights[known])

@@ -16,6 +16,7 @@ OPTIONS = {
     "columns": "--columns",
     "delimiter": "--delimiter",
     "encoding": "--encoding",
+    "groups": "--group",
     "header": "--header",
     "id": "--id",
     "index": "--id",

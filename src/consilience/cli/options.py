@@ -161,6 +161,15 @@ FailOnDrift = Annotated[
         show_default=False,
     ),
 ]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        help="Columns that are near copies of each other and count as one, as in leiden=r0.5,r1,r2; "
+        "repeatable.",
+        metavar="NAME=A,B,...",
+    ),
+]
 Seed = Annotated[
     int,
     typer.Option(
@@ -417,6 +426,22 @@ def several_n_clusters(text: str) -> Any:
     if dash:
         n_clusters(text, several_allowed=True)
     return [n_clusters(part.strip(), several_allowed=True) for part in text.split(",")]
+
+
+def groups(texts: Sequence[str] | None) -> dict[str, tuple[str, ...]] | None:
+    """Columns that count as one, by the name of their group."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts or ():
+        name, _, members = text.partition("=")
+        name, columns = name.strip(), split(members)
+        if not name or not all(columns):
+            raise UsageError(
+                f"--group {text!r} is no name and columns.", hint="as in --group leiden=r0.5,r1,r2."
+            )
+        if name in found:
+            raise UsageError(f"--group names {name!r} twice.", hint="name all columns of a group at once.")
+        found[name] = columns
+    return found or None
 
 
 def split(names: str) -> tuple[str, ...]:

@@ -394,11 +394,13 @@ class LabelMethod(Clusterer):
 
     def _copies(self, known: Partitions) -> np.ndarray | None:
         """How often each base clustering is copied in place of its weight, where the solver reads none."""
-        if known.base_weights is None:
+        if known.opinion_weights is None:
             return None
         if self.weighs_bases:
+            what = "groups" if known.base_weights is None else "weights"
             raise InputError(
-                f"{type(self).__name__} does not take weights of base clusterings.",
+                f"{type(self).__name__} does not take {what} of base clusterings: it learns how much each "
+                "counts.",
                 hint=f"these do: {', '.join(taking_weights())}.",
             )
         return None if self._reads_weights else whole_weights(known, type(self).__name__)
@@ -481,7 +483,7 @@ class LabelMethod(Clusterer):
 
 def whole_weights(table: Partitions, method: str) -> np.ndarray:
     """Weights as numbers of copies: as they are if whole, else the smallest whole numbers in their ratio."""
-    weights = table.base_weights
+    weights = table.opinion_weights
     assert weights is not None
     for scale in (1.0, *(np.arange(1, 11) / weights.min())):
         times = np.round(weights * scale)

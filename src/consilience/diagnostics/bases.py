@@ -19,6 +19,7 @@ from consilience.inference.counts import (
     pairwise_information,
     silent,
 )
+from consilience.inference.opinions import apart, shares
 
 # Instances that a base must have seen, per cluster, before its own agreement outweighs the average one.
 _TRUSTED_PER_CLUSTER = 10
@@ -53,7 +54,8 @@ def base_table(partitions: Any, labels: ArrayLike | JointRows) -> Bases:
     .. math:: a_j \leftarrow \frac{n_j a_j + n_0 \bar a}{n_j + n_0}, \qquad n_0 = 10 \max(k_j, K)
 
     so that a base which saw few instances can neither lead nor fall behind by luck. Weights are
-    :math:`a_j^2`, scaled to mean one.
+    :math:`a_j^2`, scaled to mean one. Members of a group share the weight of one base clustering: each of g
+    has 1/g of :math:`a_j^2`, and the mean is over opinions.
 
     Symbols: n_j -> n_seen; k_j -> n_clusters; K -> number of consensus clusters.
     Cost: distinct rows x bases^2 and a table of all pairs of base clusters.
@@ -73,7 +75,7 @@ def base_table(partitions: Any, labels: ArrayLike | JointRows) -> Bases:
         - ``silent``: whether it says nothing, by having one cluster or a cluster for every instance.
         - ``effective_number``: :math:`m^2 / \sum_{jj'} \mathrm{AMI}_{jj'}` over the bases that are not
           silent: m if they are independent, 1 if all are the same or only one speaks. Two bases that never
-          saw the same instance count like an average pair.
+          saw the same instance count like an average pair. A group counts as one base clustering.
 
     Notes
     -----
@@ -96,6 +98,7 @@ def base_table(partitions: Any, labels: ArrayLike | JointRows) -> Bases:
     together = label_counts(rows, partitions.offsets)
     n_seen = partitions.n_seen
     k = partitions.n_clusters_per_partition
+    share = shares(len(k), partitions.members_of_groups)
     says_nothing = silent(partitions)
     speaking = np.flatnonzero(~says_nothing)
     agreement = np.zeros(len(k))
@@ -106,10 +109,11 @@ def base_table(partitions: Any, labels: ArrayLike | JointRows) -> Bases:
     if len(speaking):
         prior = _TRUSTED_PER_CLUSTER * np.maximum(k[speaking], rows.n_clusters)
         own = n_seen[speaking] / (n_seen[speaking] + prior)
-        agreement[speaking] = own * agreement[speaking] + (1.0 - own) * agreement[speaking].mean()
+        mean = np.average(agreement[speaking], weights=share[speaking])
+        agreement[speaking] = own * agreement[speaking] + (1.0 - own) * mean
     novelty, effective = _redundancy(partitions, speaking)
-    squares = agreement**2
-    weights = squares / squares.mean() if squares.any() else np.ones(len(k))
+    squares = share * agreement**2
+    weights = squares / (squares.sum() / share.sum()) if squares.any() else share
     return Bases(partitions.names, k, n_seen, agreement, weights, novelty, says_nothing, effective)
 
 
@@ -143,6 +147,10 @@ def _redundancy(partitions: Partitions, speaking: np.ndarray) -> tuple[np.ndarra
     shared = np.maximum(pairwise_information(partitions)[np.ix_(speaking, speaking)], 0.0)
     known = ~np.isnan(shared)
     off = ~np.eye(m, dtype=bool)
+    groups = partitions.choose(speaking).members_of_groups
+    share = shares(m, groups)
     novelty[speaking] = 1.0 - np.where(known & off, shared, 0.0).max(axis=1)
     average = shared[known & off].mean() if (known & off).any() else 0.0
-    return novelty, float(m**2 / np.where(known, shared, average).sum())
+    shared = np.where(known, shared, average)
+    shared[~apart(m, groups)] = 1.0  # a member says what its group says
+    return novelty, float(share.sum() ** 2 / (share @ shared @ share))

@@ -31,6 +31,7 @@ _REPEATING = 0.5
 _UNSURE = 0.5
 _UNSURE_SHARE = 0.1
 _FEW_OPINIONS = 2.0
+_LISTED = 8  # near copies in a hint
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -152,6 +153,7 @@ def diagnose(
         *_link_warnings(links, int((clusters.size > 0).sum())),
         *missing_warnings(missing),
         *_base_warnings(bases, evidence.dependence),
+        *_copy_warnings(partitions, evidence),
         *_cluster_warnings(clusters),
         *instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
     ]
@@ -280,6 +282,25 @@ def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
                 "inside clusters the base clusterings still agree with each other: they make the same "
                 "mistakes, or there are finer clusters. Confidence is lowered for it.",
                 hint="more different base clusterings, or more clusters.",
+            )
+        )
+    return out
+
+
+def _copy_warnings(partitions: Partitions, evidence: Evidence) -> list[Finding]:
+    """About near copies that were found, not given as groups."""
+    if evidence.groups_given:
+        return []
+    out = []
+    for columns in evidence.groups:
+        names = tuple(partitions.names[j] for j in sorted(evidence.numbering.bases[columns].tolist()))
+        shown = (*names[:_LISTED], *["..."] * (len(names) > _LISTED))
+        out.append(
+            Finding(
+                f"{listed(names)} are near copies of each other: confidence counts them as one opinion, "
+                f"merging as {len(names)}.",
+                hint=f'if they are, say groups={{"copies": {list(shown)!r}}} (at the shell --group '
+                f"copies={','.join(shown)}), and they count as one in merging too.",
             )
         )
     return out

@@ -26,6 +26,7 @@ from consilience.core.coassociation import coassociation
 from consilience.core.grouping import distinct_rows
 from consilience.core.tables import indicator
 from consilience.evidence.builder import Builder, Built, Frozen
+from consilience.evidence.groups import group_of_each
 from consilience.io.frames import Memory, memory_of, read_memory
 from consilience.io.labels import MISSING, Negative, is_int64
 from consilience.io.pieces import Coded
@@ -62,6 +63,9 @@ class Partitions:
         Number of columns of the table that was given.
     base_weights : ndarray of shape (n_partitions,) or None
         How much each base clustering counts, see :meth:`weighted`; None where all count once.
+    groups : tuple of str or None
+        The group that each base clustering is in, None for one in no group; see :meth:`grouped`. None where
+        there are no groups.
     views : tuple of str or None
         The view of which each clustering was made, where they were made of views.
     backend : str or None
@@ -81,6 +85,7 @@ class Partitions:
     counts: Any = None  # an array after __post_init__
     views: tuple[str, ...] | None = None
     base_weights: np.ndarray | None = None
+    groups: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.counts is None:  # one for each, without the memory for them
@@ -451,6 +456,46 @@ class Partitions:
         given = None if weights is None else _frozen(np.array(weights, dtype=float))
         return replace(self, base_weights=given)
 
+    def grouped(self, groups: Mapping[str, Iterable[str]] | None) -> Partitions:
+        """The same with groups of clusterings that are near copies of each other: a group counts like one.
+
+        Parameters
+        ----------
+        groups : dict of group to names of base clusterings, or None
+            Each clustering is in one group at most; one that is in none counts by itself. None for no groups.
+
+        Examples
+        --------
+        >>> from consilience import Partitions
+        >>> cells = Partitions.of({"r1": [0, 0, 1], "r2": [0, 1, 2], "expert": ["T", "B", "B"]})
+        >>> cells.grouped({"leiden": ["r1", "r2"]}).opinion_weights
+        array([0.5, 0.5, 1. ])
+        """
+        of_each = None if groups is None else group_of_each(groups, self.names, self.column_names)
+        return replace(self, groups=of_each)
+
+    @cached_property
+    def members_of_groups(self) -> tuple[np.ndarray, ...]:
+        """Positions of the clusterings of each group of two or more."""
+        known = () if self.groups is None else self.groups
+        names = [name for name in dict.fromkeys(known) if name is not None]
+        members = (np.array([i for i, of in enumerate(known) if of == name]) for name in names)
+        return tuple(_frozen(own) for own in members if len(own) > 1)
+
+    @cached_property
+    def opinion_weights(self) -> np.ndarray | None:
+        """How much each clustering counts when they are merged; None where all count once.
+
+        Its weight, divided by the number of members of its group whose weight is not 0.
+        """
+        weights = self.base_weights
+        if not self.members_of_groups:
+            return weights
+        out = np.ones(self.n_partitions) if weights is None else weights.copy()
+        for members in self.members_of_groups:
+            out[members] /= max(np.count_nonzero(out[members]), 1)
+        return _frozen(out)
+
     @cached_property
     def n_clusters_per_partition(self) -> np.ndarray:
         """``k_i``, the number of clusters of each base clustering."""
@@ -495,7 +540,7 @@ class Partitions:
     @cached_property
     def _compressed(self) -> tuple[Partitions, np.ndarray, Canonical]:
         found = distinct_rows(self.codes, self.n_clusters_per_partition, self._counts_of(slice(None)))
-        form = canonical(found.codes, self.offsets, found.counts, self.base_weights)
+        form = canonical(found.codes, self.offsets, found.counts, self.opinion_weights)
         rank = np.empty_like(found.inverse, shape=len(form.order))
         rank[form.order] = np.arange(len(rank))
         codes, counts = _frozen(found.codes[form.order]), _frozen(form.rows.counts)
@@ -611,6 +656,7 @@ class Partitions:
             columns=tuple(self.columns[i] for i in chosen),
             views=None if self.views is None else tuple(self.views[i] for i in chosen),
             base_weights=None if self.base_weights is None else _frozen(self.base_weights[chosen]),
+            groups=None if self.groups is None else tuple(self.groups[i] for i in chosen),
         )
 
     def repeat(self) -> Partitions:
@@ -647,6 +693,7 @@ class Partitions:
             columns=tuple(self.columns[i] for i in left),
             views=None if self.views is None else tuple(self.views[i] for i in left),
             base_weights=None if self.base_weights is None else _frozen(self.base_weights[left]),
+            groups=None if self.groups is None else tuple(self.groups[i] for i in left),
         )
 
     def fill(self, codes: np.ndarray) -> Partitions:

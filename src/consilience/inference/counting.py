@@ -20,6 +20,7 @@ from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import contingency, gather, indicator, scatter
 from consilience.evidence.partitions import Partitions
 from consilience.generate import base_partitions
+from consilience.inference.copies import one_of_each
 from consilience.inference.counts import Finding, JointRows, Tabulated, silent
 from consilience.inference.hierarchy import Cuts, agreement_of_halves, judge_cuts
 from consilience.inference.neighbours import score_rows
@@ -274,7 +275,7 @@ def choose_n_clusters(
     check_parameter("n_null", n_null, Interval(Integral, 2, None, closed="left"), name)
     check_parameter("reference", reference, StrOptions({"permutation", "unimodal"}), name)
     rng = random_source(random_state)
-    rows = _speaking(partitions)
+    rows = _speaking(one_of_each(partitions))
     # Two bases of k clusters have 2 k - 1 eigenvalues at most, and each k needs the one after it.
     k_max = min(max_clusters, int(rows.offsets[-1]) - 2, int(rows.counts.sum()) - 1)
     if len(rows.offsets) <= 2 or k_max < 2:

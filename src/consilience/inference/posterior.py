@@ -15,7 +15,18 @@ from consilience.core.canonical import Numbering
 from consilience.core.grouping import RowIndex, find_rows, index_rows
 from consilience.core.tables import base_sums, elect, total
 from consilience.evidence.partitions import Partitions
+from consilience.inference.copies import near_copies
 from consilience.inference.counts import JointRows, joint_rows, label_counts
+from consilience.inference.opinions import (
+    Groups,
+    alone,
+    gathered,
+    group_means,
+    n_heard,
+    n_opinions,
+    of_columns,
+    summed,
+)
 from consilience.inference.skill import Sums, one_coin
 
 _SMOOTHING = 0.5  # members added to every consensus cluster, spread evenly over the labels of a base
@@ -39,6 +50,8 @@ class Evidence(NamedTuple):
     shares: np.ndarray  # pi, share of each true cluster
     dependence: float  # lambda, 0 = bases err independently, 1 = they repeat each other
     numbering: Numbering
+    groups: Groups = ()  # bases that count as one opinion
+    groups_given: bool = True  # by the user; otherwise they were found, and new rows count every base
 
     @property
     def offsets(self) -> np.ndarray:
@@ -81,7 +94,7 @@ def gather_evidence(partitions: Partitions, labels: ArrayLike | JointRows) -> Ev
         For `confidence` and `predict_confidence`.
     """
     numbering = partitions.canonical.numbering
-    return _count(_recoded(joint_rows(partitions, labels), numbering), numbering)
+    return _count(_recoded(joint_rows(partitions, labels), numbering), numbering, partitions)
 
 
 def confidence(
@@ -101,6 +114,11 @@ def confidence(
     that the bases have in common,
 
     .. math:: \lambda = \frac{m \rho}{1 + (m - 1) \rho}.
+
+    Base clusterings of a group (:meth:`consilience.Partitions.grouped`) are one opinion: log P and overlap
+    are means over its members that saw the instance, m counts opinions, and pairs are those of different
+    opinions. Where no groups are given, near copies beside other base clusterings are taken for one: any two
+    of them share .6 or more of what the coarser one says, and .1 less with those outside.
 
     P(l | z) is not counted in the consensus alone, which broke every tie one way: all instances of that tie
     would vouch for each other. It starts from what the agreement of *pairs* of bases says of their skill and
@@ -162,7 +180,7 @@ def judge(
     """
     rows, numbering = joint_rows(partitions, labels), partitions.canonical.numbering
     numbered = _recoded(rows, numbering)
-    evidence = _count(numbered, numbering) if evidence is None else evidence
+    evidence = _count(numbered, numbering, partitions) if evidence is None else evidence
     found = judge_rows(evidence, numbered.codes, rows.labels, leave_out=True)
     return Judgement(*(values[rows.inverse] for values in found))
 
@@ -208,7 +226,17 @@ def predict_labels(evidence: Evidence, codes: np.ndarray, weights: np.ndarray | 
     chance = _log_chance(evidence, leave_out=False)
     if weights is not None:
         chance *= np.repeat(weights[evidence.numbering.bases], np.diff(evidence.offsets))[:, None]
-    return elect(evidence.numbering.recode(codes), evidence.offsets, chance, prior)
+    numbered = evidence.numbering.recode(codes)
+    if not (evidence.groups and evidence.groups_given):
+        return elect(numbered, evidence.offsets, chance, prior)
+    labels = np.empty(len(codes), dtype=np.int64)
+
+    def one(block: slice) -> None:
+        scores = summed(numbered[block], evidence.offsets, chance, evidence.groups)
+        labels[block] = (scores + prior).argmax(axis=1)
+
+    run_blocks(one, len(codes))
+    return labels
 
 
 class FittedRows(NamedTuple):
@@ -238,16 +266,23 @@ def _recoded(rows: JointRows, numbering: Numbering) -> JointRows:
     return rows._replace(codes=numbering.recode(rows.codes))
 
 
-def _count(rows: JointRows, numbering: Numbering) -> Evidence:
+def _count(rows: JointRows, numbering: Numbering, partitions: Partitions) -> Evidence:
+    """Evidence of rows in canonical order; groups are those that were given, or near copies."""
+    place = np.argsort(numbering.bases)
+    found = near_copies(partitions)
+    groups = tuple(np.sort(place[members]) for members in partitions.members_of_groups or found)
     sizes = np.bincount(rows.labels[rows.labels >= 0], rows.counts[rows.labels >= 0], rows.n_clusters)
 
     def sums(function: Any, *given: Any) -> Any:
         return function(rows, *given)
 
-    return learn(sizes, label_counts(rows, numbering.offsets), numbering, sums)
+    evidence = learn(sizes, label_counts(rows, numbering.offsets), numbering, sums, groups)
+    return evidence._replace(groups_given=not found)
 
 
-def learn(sizes: np.ndarray, together: np.ndarray, numbering: Numbering, sums: Sums) -> Evidence:
+def learn(
+    sizes: np.ndarray, together: np.ndarray, numbering: Numbering, sums: Sums, groups: Groups = ()
+) -> Evidence:
     r"""Evidence from the sizes of the clusters, `label_counts`, and passes over the rows.
 
     P starts as the one-coin table O of `one_coin`. Each step gives every instance its chances q of being in
@@ -267,7 +302,8 @@ def learn(sizes: np.ndarray, together: np.ndarray, numbering: Numbering, sums: S
     Cost: up to eleven passes over rows x bases x clusters. `sums` makes a pass: it adds up what a function of
     rows returns over all rows, wherever they are.
     """
-    offsets, m, k = numbering.offsets, len(numbering.bases), np.diff(numbering.offsets)
+    offsets, k = numbering.offsets, np.diff(numbering.offsets)
+    m = n_opinions(len(numbering.bases), groups)
     seen = np.add.reduceat(together, offsets[:-1], axis=0)
     prior = sizes / sizes.sum()
 
@@ -281,8 +317,8 @@ def learn(sizes: np.ndarray, together: np.ndarray, numbering: Numbering, sums: S
         return found
 
     with one_thread("blas"):  # the same answer whatever the threads
-        coin = one_coin(sizes, together, seen, offsets, sums)
-        start = Evidence(prior, together, seen, coin, prior, 0.0, numbering)
+        coin = one_coin(sizes, together, seen, offsets, sums, groups)
+        start = Evidence(prior, together, seen, coin, prior, 0.0, numbering, groups)
         found = steps(start)
         rho = min(_correlation(*sums(pass_, found)) for pass_ in (shared_log_likelihood, shared_surprise))
         if rho > 0.0:
@@ -333,10 +369,11 @@ def shared_log_likelihood(rows: JointRows, evidence: Evidence) -> tuple[float, f
     together, apart = np.zeros(len(rows.codes)), np.zeros(len(rows.codes))
 
     def one(block: slice) -> None:
-        x = _of_own_cluster(centred, evidence.offsets, rows.codes[block], rows.labels[block])
+        codes = rows.codes[block]
+        x = _of_own_cluster(centred, evidence, codes, rows.labels[block])
         squares = np.einsum("pj,pj->p", x, x)
         together[block] = x.sum(axis=1) ** 2 - squares
-        apart[block] = ((rows.codes[block] >= 0).sum(axis=1) - 1) * squares
+        apart[block] = (n_heard(codes, evidence.groups) - 1) * squares
 
     run_blocks(one, len(rows.codes))
     weights = rows.counts * (rows.labels >= 0)
@@ -347,14 +384,18 @@ def shared_surprise(rows: JointRows, evidence: Evidence) -> tuple[float, float]:
     """The same two sums with log P for x, inside the clusters of q instead of those of the consensus."""
     x = np.log(evidence.chance)
     x -= base_sums(evidence.chance * x, evidence.offsets)
-    tables = x, x**2
+    squared, groups = x**2, evidence.groups
     weights = (rows.counts * (rows.labels >= 0)).astype(float)
 
     def one(block: slice) -> np.ndarray:
         codes = rows.codes[block]
         q = _posterior(evidence, codes) * weights[block][:, None]
-        once, squares = (_gathered(codes, evidence.offsets, table) for table in tables)
-        others = (codes >= 0).sum(axis=1) - 1
+        own = alone(codes, evidence.offsets, groups)
+        once, squares = gathered(*own, x), gathered(*own, squared)
+        for mean in group_means(codes, evidence.offsets, x, groups):
+            once += mean
+            squares += mean**2
+        others = n_heard(codes, groups) - 1
         return np.array([np.vdot(q, once**2 - squares), others @ np.einsum("pz,pz->p", q, squares)])
 
     together, apart = total(map_blocks(one, len(rows.codes)))
@@ -378,20 +419,13 @@ def expected_counts(rows: JointRows, evidence: Evidence) -> tuple[np.ndarray, np
 
 def _posterior(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
     """q_i(z) of every row and cluster."""
-    scores = _gathered(codes, evidence.offsets, np.log(evidence.chance))
-    others = np.maximum((codes >= 0).sum(axis=1) - 1, 0)
+    scores = summed(codes, evidence.offsets, np.log(evidence.chance), evidence.groups)
+    others = np.maximum(n_heard(codes, evidence.groups) - 1, 0)
     scores /= (1.0 + others * evidence.dependence)[:, None]
     scores += np.log(np.maximum(evidence.shares, _SMALLEST))
     scores -= scores.max(axis=1, keepdims=True)
     odds = np.exp(scores)
     return odds / odds.sum(axis=1, keepdims=True)
-
-
-def _gathered(codes: np.ndarray, offsets: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """For every row of a block, the sum of the table's rows of its base clusters."""
-    out = np.empty((len(codes), table.shape[1]))
-    hot.gather_sum(codes, offsets, table, out)
-    return out
 
 
 def _log_chance(evidence: Evidence, *, leave_out: bool) -> np.ndarray:
@@ -419,10 +453,13 @@ def _overlap(evidence: Evidence, *, leave_out: bool, own: bool) -> np.ndarray:
 
 
 def _of_own_cluster(
-    table: np.ndarray, offsets: np.ndarray, codes: np.ndarray, labels: np.ndarray
+    table: np.ndarray, evidence: Evidence, codes: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Entries of a stacked table at (base cluster, consensus cluster) of every row, zero where missing."""
-    return np.where(codes >= 0, table[codes + offsets[:-1], labels[:, None]], 0.0)
+    """Entries of a stacked table at (base cluster, consensus cluster) of every row, zero where missing; a
+    column for every opinion."""
+    seen = codes >= 0
+    entries = np.where(seen, table[codes + evidence.offsets[:-1], labels[:, None]], 0.0)
+    return of_columns(entries, seen, evidence.groups)
 
 
 def judge_rows(evidence: Evidence, codes: np.ndarray, labels: np.ndarray, *, leave_out: bool) -> Judgement:
@@ -469,13 +506,13 @@ def weighing(evidence: Evidence, *, leave_out: bool) -> Weighing:
     purity = evidence.together / np.maximum(evidence.together.sum(axis=1, keepdims=True), 1.0)
 
     def weigh(rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        place, z, n_seen = np.arange(len(rows)), np.maximum(labels, 0), (rows >= 0).sum(axis=1)
-        average = _gathered(rows, evidence.offsets, overlap)
+        place, z, n_seen = np.arange(len(rows)), np.maximum(labels, 0), n_heard(rows, evidence.groups)
+        average = summed(rows, evidence.offsets, overlap, evidence.groups)
         shared = average > 0.0
-        average[place, z] = _of_own_cluster(own_overlap, evidence.offsets, rows, z).sum(axis=1)
+        average[place, z] = _of_own_cluster(own_overlap, evidence, rows, z).sum(axis=1)
         average /= np.maximum(n_seen, 1)[:, None]
         chance = (1.0 - evidence.dependence) * _posterior(evidence, rows) + evidence.dependence * average
-        limit = _of_own_cluster(purity, evidence.offsets, rows, z).sum(axis=1)
+        limit = _of_own_cluster(purity, evidence, rows, z).sum(axis=1)
         own = np.where(n_seen == 1, np.minimum(chance[place, z], limit), chance[place, z])
         chance = complete_chances(chance, labels, own, evidence.prior)
         chance[n_seen == 0] = evidence.prior

@@ -20,17 +20,28 @@ def sharing(partitions: Partitions) -> np.ndarray:
     that says nothing (one cluster, or everybody apart), and for one that shares no instance with another.
 
     Symbols: I -> mutual information on the n_ij instances that both saw; E[I] -> its mean under random
-    labels; H -> entropies there; w -> partitions.base_weights.
+    labels; H -> entropies there; w -> partitions.opinion_weights.
     Cost: a small table of every pair of base clusterings.
     """
-    m = partitions.n_partitions
-    weights = np.ones(m) if partitions.base_weights is None else partitions.base_weights
-    told = ~silent(partitions)
-    shared, total = np.zeros(m), np.zeros(m)
+    weights = partitions.opinion_weights
+    near, n = following(partitions)
+    w = n if weights is None else n * weights
+    shared, total = (w * np.nan_to_num(near)).sum(axis=1), w.sum(axis=1)
+    return np.divide(shared, total, out=np.full(len(near), np.nan), where=total > 0)
+
+
+def following(partitions: Partitions) -> tuple[np.ndarray, np.ndarray]:
+    """b of `sharing`, how far every two follow from each other, and on how many instances that rests.
+
+    Both (n_partitions, n_partitions). NaN, and no instance, on the diagonal, of a clustering that says
+    nothing, and of two that share no instance.
+    """
+    m, told = partitions.n_partitions, ~silent(partitions)
+    near, n = np.full((m, m), np.nan), np.zeros((m, m))
     for i, j, table in pair_tables(partitions):
-        n = table.sum()
-        if told[i] and told[j] and n > 0:
-            both = n * min(1.0, max(0.0, adjusted_information(table, of_coarser=True, exact_terms=0)))
-            shared[[i, j]] += weights[[j, i]] * both
-            total[[i, j]] += weights[[j, i]] * n
-    return np.divide(shared, total, out=np.full(m, np.nan), where=total > 0)
+        if told[i] and told[j] and table.sum() > 0:
+            n[i, j] = n[j, i] = table.sum()
+            near[i, j] = near[j, i] = min(
+                1.0, max(0.0, adjusted_information(table, of_coarser=True, exact_terms=0))
+            )
+    return near, n

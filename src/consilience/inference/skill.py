@@ -10,6 +10,7 @@ from consilience.core.blocks import map_blocks
 from consilience.core.canonical import row_draws
 from consilience.core.tables import base_sums, total
 from consilience.inference.counts import JointRows
+from consilience.inference.opinions import Groups, apart, shares
 
 _SAMPLE = 10_000  # instances whose labels are compared, about
 _ITERATIONS = 60
@@ -23,7 +24,12 @@ Sums = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 def one_coin(
-    sizes: np.ndarray, together: np.ndarray, seen: np.ndarray, offsets: np.ndarray, sums: Sums
+    sizes: np.ndarray,
+    together: np.ndarray,
+    seen: np.ndarray,
+    offsets: np.ndarray,
+    sums: Sums,
+    groups: Groups = (),
 ) -> np.ndarray:
     r"""P(l | z) of base clusterings that either know the cluster or say anything: (base clusters, clusters).
 
@@ -31,7 +37,8 @@ def one_coin(
 
     A base knows the cluster of a share :math:`u_j` of its instances and gives the others a label as often as
     it gives it to anybody. The skills u follow from pairs of bases, which know nothing of the consensus: a
-    tie that the consensus broke one way leaves both bases of the tie equally good.
+    tie that the consensus broke one way leaves both bases of the tie equally good. Members of a group say
+    nothing of each other's skill, and together as much of others' as one base.
 
     Symbols: D -> `_ideal`; M -> shares of the labels; u -> `_skills`, times n_l / (n_l + .5) for a label of
     n_l members.
@@ -40,7 +47,7 @@ def one_coin(
     base, members = np.repeat(np.arange(m), k), together.sum(axis=1)
     said = members / np.maximum(seen.sum(axis=1), 1.0)[base]
     ideal = _ideal(together, seen, said, offsets)
-    skill = _skills(ideal, said, sizes, offsets, sums)[base] * members / (members + 0.5)
+    skill = _skills(ideal, said, sizes, offsets, sums, groups)[base] * members / (members + 0.5)
     coin = np.maximum(skill[:, None] * ideal + ((1.0 - skill) * said)[:, None], _RAREST)
     return coin / base_sums(coin, offsets)
 
@@ -77,7 +84,12 @@ def _ideal(together: np.ndarray, seen: np.ndarray, said: np.ndarray, offsets: np
 
 
 def _skills(
-    ideal: np.ndarray, said: np.ndarray, sizes: np.ndarray, offsets: np.ndarray, sums: Sums
+    ideal: np.ndarray,
+    said: np.ndarray,
+    sizes: np.ndarray,
+    offsets: np.ndarray,
+    sums: Sums,
+    groups: Groups = (),
 ) -> np.ndarray:
     r"""u_j, by the rank-one fit :math:`c_{jk} \approx u_j u_k` of the agreement of all pairs of bases.
 
@@ -100,17 +112,19 @@ def _skills(
         expected += prior[z] * (mean @ mean.T)
     agreed, both = sums(pair_agreement, n, offsets, vectors)
     size = np.sqrt(np.diag(expected))
-    valid = (expected > 1e-6 * np.outer(size, size)) & ~np.eye(m, dtype=bool)
-    weight = np.where(valid, both * expected, 0.0)
+    valid = (expected > 1e-6 * np.outer(size, size)) & apart(m, groups)
+    share = shares(m, groups)
+    weight = np.where(valid, both * expected, 0.0) * share
     found = np.clip(np.where(valid, agreed / np.maximum(both * expected, _SMALLEST), 0.0), 0.0, 1.0)
     linked = weight.sum(axis=1) > 0.0
     if not linked.any():
         return np.full(m, _UNKNOWN)
-    u = np.full(m, np.sqrt(max((weight * found).sum() / weight.sum(), 1e-6)))
+    pairs = share[:, None] * weight
+    u = np.full(m, np.sqrt(max((pairs * found).sum() / pairs.sum(), 1e-6)))
     for _ in range(_ITERATIONS):
         new = (weight * found) @ u / np.maximum(weight @ u**2, _SMALLEST)
         u = np.sqrt(u * np.clip(new, _WORST, 1.0))
-    return np.clip(np.where(linked, u, u[linked].mean()), _WORST, _BEST)
+    return np.clip(np.where(linked, u, np.average(u[linked], weights=share[linked])), _WORST, _BEST)
 
 
 def pair_agreement(

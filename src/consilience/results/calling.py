@@ -32,6 +32,8 @@ def call_of(fusion: Fusion) -> str:
         asked["unobserved"] = repr(settings["unobserved"])
     if fusion.given_weights is not None:
         asked["weights"] = repr(dict(zip(fusion.partitions.names, fusion.given_weights, strict=True)))
+    if fusion.groups:
+        asked["groups"] = repr({name: list(sources) for name, sources in fusion.groups.items()})
     if fusion.linked is not None:
         asked["must_link"] = "pairs"
     if fusion.seed is not None:

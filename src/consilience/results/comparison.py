@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -24,6 +24,7 @@ from consilience.results.labels import (
     check_n_clusters,
     count_clusters,
     fuse_partitions,
+    limits_for,
     named_method,
 )
 from consilience.results.selection import CANDIDATES
@@ -104,6 +105,7 @@ def compare(
     n_clusters: int | Literal["auto"] | Sequence[int],
     *,
     methods: Sequence[Any] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
     negative: Literal["missing", "noise"] | None = None,
     index: Any = None,
     unobserved: Literal["error", "noise", "largest"] = "error",
@@ -115,7 +117,7 @@ def compare(
 
     Parameters
     ----------
-    labels, negative, index, unobserved
+    labels, groups, negative, index, unobserved
         As in :func:`fuse`.
     n_clusters : int, "auto" or sequence of int
         The number of clusters, or several to compare.
@@ -164,10 +166,9 @@ def compare(
         "n_resamples", n_resamples, Interval(Integral, 0, None, closed="left"), "compare", hint="use 5"
     )
     ks: list[Any] = np.atleast_1d(np.asarray(n_clusters, dtype=object)).tolist()
-    chosen = list(methods) if methods is not None else list(CANDIDATES)
     for k in ks:
         check_n_clusters(k, "compare")
-    for method in chosen:
+    for method in methods or ():
         if method != "auto":
             named_method(
                 method, 1, unobserved, 0, of="compare"
@@ -175,6 +176,10 @@ def compare(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
+    if groups is not None:
+        partitions = partitions.grouped(groups)
+    taking = limits_for(partitions)
+    chosen = [name for name in CANDIDATES if name in taking] if methods is None else list(methods)
     seed = seed_from(random_state)
     count = None
     if "auto" in ks:

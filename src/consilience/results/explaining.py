@@ -67,7 +67,7 @@ class Explanation(Tabulated):
     said : tuple of Said
         What every source said, and how those with that label are spread over the clusters.
     support : tuple of float
-        For every cluster, the mean of these shares over the sources that saw the instance.
+        For every cluster, the mean of these shares over the sources that saw the instance; a group is one.
     by_labels : int
         The cluster that its labels alone speak for most.
     n_twins : int
@@ -80,6 +80,8 @@ class Explanation(Tabulated):
         Names of the clusters, where the fusion has some.
     given_weights : tuple of float or None
         How much each source counts, where the user said so.
+    groups : tuple of tuple of str
+        Sources that count as one, where the user said so.
     """
 
     id: Any
@@ -95,6 +97,7 @@ class Explanation(Tabulated):
     turns: tuple[Turn, ...]
     cluster_names: tuple[str, ...] | None = None
     given_weights: tuple[float, ...] | None = None
+    groups: tuple[tuple[str, ...], ...] = ()
 
     def _cluster(self, number: int) -> str:
         name = str(number) if self.cluster_names is None else self.cluster_names[number]
@@ -124,6 +127,8 @@ class Explanation(Tabulated):
             pairs = zip(self.said, self.given_weights, strict=True)
             told = [f"{said.source!r} counts {w:g}" for said, w in pairs if said.seen and w != 1]
             lines += [f"By the weights that were given, {', '.join(told)}."] if told else []
+        spoken = [[name for name in own if any(said.source == name for said in seen)] for own in self.groups]
+        lines += [f"{_listed(own)} count as one." for own in spoken if len(own) > 1]
         if self.by_labels != self.label:
             lines.append(
                 f"Its own labels suggest cluster {self._cluster(self.by_labels)}; it was grouped with "
@@ -210,7 +215,7 @@ def explain(
         margin=margin,
         alternative=alternative,
         said=_said(partitions, codes, of_base),
-        support=tuple(np.mean([*of_base.values()], axis=0).tolist()) if of_base else (0.0,) * rows.n_clusters,
+        support=_support(partitions, of_base, rows.n_clusters),
         by_labels=by_labels,
         n_twins=_n_twins(rows, codes),
         alike=_most_alike(partitions, rows, codes),
@@ -219,7 +224,18 @@ def explain(
         ],
         cluster_names=cluster_names,
         given_weights=None if given_weights is None else tuple(given_weights),
+        groups=tuple(tuple(partitions.names[j] for j in own) for own in partitions.members_of_groups),
     )
+
+
+def _support(partitions: Partitions, of_base: dict[int, np.ndarray], n_clusters: int) -> tuple[float, ...]:
+    """The mean share of each cluster, over the opinions that there are."""
+    if not of_base:
+        return (0.0,) * n_clusters
+    group_of = {j: i for i, own in enumerate(partitions.members_of_groups) for j in own.tolist()}
+    opinions = [group_of.get(j, -1 - j) for j in of_base]
+    weights = [1.0 / opinions.count(opinion) for opinion in opinions]
+    return tuple(np.average([*of_base.values()], axis=0, weights=weights).tolist())
 
 
 def find_instance(partitions: Partitions, wanted: Any) -> int:
@@ -361,8 +377,12 @@ def _changes(partitions: Partitions, codes: np.ndarray) -> Iterator[tuple[str, A
 def _named(sources: list[str]) -> str:
     if len(sources) > 4:
         return f"{len(sources)} sources speak"
+    return f"{_listed(sources)} speak" + "s" * (len(sources) == 1)
+
+
+def _listed(sources: Sequence[str]) -> str:
     *most, last = map(repr, sources)
-    return f"{', '.join(most)} and {last} speak" if most else f"{last} speaks"
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _percents(shares: tuple[float, ...], shown: list[int], wide: list[int]) -> str:

@@ -248,6 +248,15 @@ class Fusion:
         return joint_rows(self.partitions, self.labels) if self.mixed is not None else self.rows
 
     @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Sources that count as one, by the name of their group; empty where none were given."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, group in zip(self.partitions.names, self.partitions.groups or (), strict=False):
+            if group is not None:
+                found[group] = (*found.get(group, ()), name)
+        return found
+
+    @property
     def by_views(self) -> bool:
         """Whether a method clustered views itself; if not, labels were merged."""
         return self.view_diagnostics is not None

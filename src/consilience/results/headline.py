@@ -34,6 +34,7 @@ class SourceUse(NamedTuple):
     # Where labels and views were merged together: how far it says what all share, 0 like noise; NaN unused.
     trust: float = float("nan")
     closest: str = ""  # the source that it is most related to, and how far; empty where that is unknown
+    group: str | None = None  # of sources that count as one, if it is in any
 
 
 class Sides(NamedTuple):
@@ -210,14 +211,23 @@ def sources_of(fusion: Fusion) -> tuple[SourceUse, ...]:
     n, given = table.n_instances, _given(fusion, table.n_partitions)
     support = support_of_bases(fusion.rows, table.offsets)
     if table.views is None:
+        groups = table.groups or (None,) * table.n_partitions
         columns = zip(
             bases.names, bases.n_seen.tolist(), bases.agreement, bases.weights, given, support, strict=True
         )
         return tuple(
             SourceUse(
-                name, "labels", seen, 1.0 - seen / n, float(near), float(weight), asked, tuple(each.tolist())
+                name,
+                "labels",
+                seen,
+                1.0 - seen / n,
+                float(near),
+                float(weight),
+                asked,
+                tuple(each.tolist()),
+                group=group,
             )
-            for name, seen, near, weight, asked, each in columns
+            for (name, seen, near, weight, asked, each), group in zip(columns, groups, strict=True)
         )
     out = []
     of_view = np.array(table.views, dtype=object)

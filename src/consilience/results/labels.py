@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, cast
@@ -54,6 +54,7 @@ def fuse(
     unobserved: Literal["error", "noise", "largest"] = "error",
     like: Any = None,
     weights: Any = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
     must_link: Any = None,
     named_after: str | None = None,
     random_state: Any = None,
@@ -97,6 +98,11 @@ def fuse(
         all base clusterings once, but for those of weight 0, which have no say in `n_clusters`. With `views`,
         a dict of names of both kinds: a source that is named counts as given, others as far as they have to
         do with the rest.
+    groups : dict of group to names of base clusterings, optional
+        Base clusterings that are near copies of each other, such as one program at several resolutions, as in
+        ``{"leiden": ["r0.5", "r1", "r2"]}``. A group counts like one base clustering: each of g members by
+        1/g of its weight in merging, and in confidence and `n_clusters` as one opinion. Not for methods that
+        learn weights themselves.
     must_link : list of pairs of ids, optional
         Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
         are merged beforehand: each base clustering says of all what it says of most.
@@ -167,6 +173,13 @@ def fuse(
                 "must_link merges rows of labels, and there are views, whose rows it cannot merge.",
                 hint="leave out must_link, or merge the rows of these instances in both beforehand.",
             )
+        if groups is not None or (isinstance(labels, Partitions) and labels.groups is not None):
+            raise InputError(
+                Phrase("{groups} are of base clusterings that are merged alone, and there are views."),
+                hint=Hint(
+                    "merge the labels of a group beforehand, or give each of them a part of {weights}."
+                ),
+            )
         table = Partitions.of(labels, negative=negative, index=index, unobserved="keep")
         if named_after is not None:
             base_named(table, named_after)
@@ -180,6 +193,8 @@ def fuse(
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
+    if groups is not None:
+        partitions = partitions.grouped(groups)
     if named_after is not None:
         base_named(partitions, named_after)  # an unknown one is an error before anything is fitted
     seed = seed_from(random_state)
@@ -311,9 +326,9 @@ def fuse_partitions(
         choice = _choose(known, k, by, unobserved, seed, verbose, progress)
     else:
         model = named_method(method, k, unobserved, seed)
-        if known.base_weights is not None and not isinstance(model, LabelMethod):
+        if known.opinion_weights is not None and not isinstance(model, LabelMethod):
             raise InputError(
-                f"{type(model).__name__} does not take weights of base clusterings.",
+                f"{type(model).__name__} does not take weights or groups of base clusterings.",
                 hint=f"these do: {', '.join(taking_weights())}, and 'auto'.",
             )
         if not isinstance(model, LabelMethod) and known.n_rows < known.n_instances:
@@ -378,13 +393,13 @@ def features_of(table: Partitions, k: int) -> selection.Features:
     """What the rule of "auto" looks at first; base clusterings of weight 0 have no say."""
     table = table.counting
     ks, n_rows = table.n_clusters_per_partition, table.distinct.n_rows
-    return selection.Features(k, ks, n_rows, base_weights=table.base_weights)
+    return selection.Features(k, ks, n_rows, base_weights=table.opinion_weights)
 
 
 def limits_for(table: Partitions) -> dict[str, float]:
     """The most base clusters of each candidate; with weights, without those that learn weights themselves."""
     made = {name: getattr(consensus, name) for name in {*selection.CANDIDATES, *selection.LIKELY}}
-    weighted = table.base_weights is not None
+    weighted = table.opinion_weights is not None
     return {
         name: each.max_base_clusters for name, each in made.items() if not (weighted and each.weighs_bases)
     }

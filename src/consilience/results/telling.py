@@ -147,4 +147,9 @@ def _bases(fusion: Fusion, most: int) -> Table:
         head = (*head[:-1], "given weight", "learned weight")
         given = [f"{source.given_weight:g}" for source in fusion.sources]
         rows = [(*row[:-1], asked, row[-1]) for row, asked in zip(rows, given, strict=True)]
-    return Table(head, rows[:most], ("base clustering",), note)
+    if fusion.groups:
+        head = (head[0], "group", *head[1:])
+        rows = [
+            (row[0], source.group or "-", *row[1:]) for row, source in zip(rows, fusion.sources, strict=True)
+        ]
+    return Table(head, rows[:most], ("base clustering", "group"), note)

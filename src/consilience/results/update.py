@@ -214,13 +214,14 @@ def _join(old: Partitions, new: Partitions) -> _Joined:
         index_name=old.index_name,
         backend=old.backend,
     )
+    groups = None if old.groups is None else (*old.groups, *[None] * len(added))
     new_rows = {row: i for i, row in enumerate(fresh)}
     of_newcomers = {
         key: np.array([new_rows[row] for row in rows.tolist() if row in new_rows], dtype=np.int64)
         for key, rows in strange.items()
     }
     return _Joined(
-        replace(table, negative=old.negative).compact(),
+        replace(table, negative=old.negative, groups=groups).compact(),
         unchanged,
         len(now) - len(fresh),
         tuple(new.names[j] for j in added),

@@ -58,7 +58,8 @@ def consensus(
         Whether to return a copy with the results instead of writing into `adata`.
     **options
         More parameters of :func:`consilience.fuse`, such as ``named_after`` (the column whose labels name the
-        clusters), ``negative="noise"`` (for the -1 of HDBSCAN), ``unobserved``, ``weights``.
+        clusters), ``negative="noise"`` (for the -1 of HDBSCAN), ``unobserved``, ``weights``, ``groups`` (of
+        keys that are one graph at several resolutions and count as one).
 
     Returns
     -------

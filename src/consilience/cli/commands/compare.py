@@ -50,6 +50,7 @@ def compare(
             metavar="A,B,...",
         ),
     ] = None,
+    group: options.Groups = None,
     resamples: Annotated[
         int, typer.Option(min=0, help="How often each method is fitted for its stability.", metavar="NUMBER")
     ] = 5,
@@ -85,6 +86,9 @@ def compare(
     job = cli.job.Job(paths, reading, options.Writing(report=report, title=title), quiet=quiet)
     names = _names(methods, "views" if views else "labels")
     ks = options.several_n_clusters(clusters)
+    groups = options.groups(group)
+    if groups and views:
+        raise UsageError("--group is about columns of labels.", hint="leave it out with --views.")
     cli.job.check_outputs(paths, (), [report], stdout=True)  # the table of methods goes there
     job.require_memory(views=bool(views))
     with job.run() as run:
@@ -99,7 +103,7 @@ def compare(
             found = consilience.compare_views(tables, ks, on=job.id_name, **how)
         else:
             table = run.labels(Engine.memory, unobserved, noise=noise).in_full()
-            found = consilience.compare(table, ks, unobserved=unobserved.value, **how)
+            found = consilience.compare(table, ks, groups=groups, unobserved=unobserved.value, **how)
         if report is not None:
             run.told("drawing the page")
             if not found.fusions:

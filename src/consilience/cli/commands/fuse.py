@@ -36,6 +36,7 @@ def fuse(
             help="How much columns count, as in bank_a=2,bank_b=1; 1 by default.", metavar="A=N,..."
         ),
     ] = None,
+    group: options.Groups = None,
     param: options.Parameters = None,
     writing: options.WritingLabels,
     reading: options.Scanning,
@@ -56,11 +57,13 @@ def fuse(
     chosen = method if method.lower() == "auto" and not param else options.method(method, param)
     settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
     counts = None if weights is None else _weights(weights)
+    groups = options.groups(group)
     engine = job.engine()
     job.check_outputs()
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
     about |= {"like": like, "profile": profile}
     further = [*about.values(), noise, writing.imputed, writing.chances, name_after, weights, stability]
+    further.append(bool(groups))
     if job.folder is not None and len(labels) == 1 and not any(further):
         with job.run() as run:
             run.words = cli.blocks.fuse_to_folder(
@@ -93,6 +96,7 @@ def fuse(
             k,
             like=run.earlier,
             weights=counts,
+            groups=groups,
             named_after=name_after,
             random_state=seed,
             progress=run.told,

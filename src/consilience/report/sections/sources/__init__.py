@@ -54,6 +54,7 @@ class Bases:
     association: Annotated[list[float], Per("base clustering")]
     p_value: Annotated[list[float], Per("base clustering")]
     given_weight: Annotated[list[float], Per("base clustering")] | None = None
+    group: Annotated[list[str | None], Per("base clustering")] | None = None  # of those that count as one
 
 
 @dataclass
@@ -123,6 +124,7 @@ def _bases(fusion: Fusion) -> Bases:
         to_plain(found.missing.association.round(4)),
         to_plain(found.missing.p_value),
         None if given is None else [float(value) for value in given],
+        [source.group for source in fusion.sources] if fusion.groups else None,
     )
 
 
