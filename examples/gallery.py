@@ -55,6 +55,8 @@ def pictures(X: np.ndarray, ks: range) -> Iterator[tuple[str, Any]]:
     stable = fuse(labels, 10, method="LWGP", random_state=0).stability(n_resamples=10)
     yield "stability", plotting.plot_stability(stable)
 
+    yield "levels", plotting.plot_levels(fusion.levels(k_max=12))
+
     frame = pd.DataFrame(labels, index=[f"digit {i}" for i in range(len(X))])
     march = fuse(frame[: 4 * len(X) // 5], 8, random_state=0)
     april = fuse(frame[len(X) // 10 :], 10, like=march, random_state=0)

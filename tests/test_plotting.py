@@ -45,6 +45,7 @@ from consilience.plotting import (
     plot_dendrogram,
     plot_embedding,
     plot_flow,
+    plot_levels,
     plot_membership,
     plot_missing,
     plot_pac,
@@ -116,7 +117,8 @@ def everything(fusion, resampled):
     count = choose_n_clusters(fusion.partitions, random_state=0)
     small = planted(60, 4, 3, noise=0.2, missing=0.2, seed=0)[1]
     model = PCE(n_clusters=3, random_state=0).fit(small)
-    stable = fuse(small, 3, method="DAL", random_state=0).stability(n_resamples=2)
+    stable_of = fuse(small, 3, method="DAL", random_state=0)
+    stable = stable_of.stability(n_resamples=2)
     return {
         "plot_consensus": lambda ax=None: plot_consensus(fusion, ax=ax),
         "plot_membership": lambda ax=None: plot_membership(fusion, ax=ax),
@@ -134,6 +136,7 @@ def everything(fusion, resampled):
         "plot_flow": lambda ax=None: plot_flow(fusion, ["base 0", "base 3"], ax=ax),
         "plot_convergence": lambda ax=None: plot_convergence(model, ax=ax),
         "plot_views": lambda ax=None: plot_views(fused_views(), ax=ax),
+        "plot_levels": lambda ax=None: plot_levels(stable_of.levels(), ax=ax),
         "plot_stability": lambda ax=None: plot_stability(stable, ax=ax),
         "plot_rosetta": lambda ax=None: plot_rosetta(fusion, ax=ax),
     }
@@ -743,6 +746,7 @@ class TestGallery:
         monkeypatch.setattr("consilience.datasets.load_digits", lambda: few)
         monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)  # all of them are counted below
         scope = {}
+        monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)
         for block in re.findall(r"```python\n(.*?)```", self.page, flags=re.DOTALL):
             exec(compile(block, "gallery.md", "exec"), scope)
         assert len(plt.get_fignums()) == len(list((ROOT / "docs" / "gallery").glob("*.png")))
@@ -775,3 +779,19 @@ def test_something_else_than_a_result_is_refused_with_a_hint(function):
 def test_one_fusion_cannot_be_tracked(fusion):
     with pytest.raises(ValueError, match=r"at least two fusions .* Hint"):
         plotting.plot_tracking(fusion)
+
+
+class TestLevels:
+    def test_a_line_for_every_cluster_and_split(self):
+        _, base = planted(200, 5, 4, noise=0.2, missing=0.1, seed=3)
+        levels = fuse(base, 4, method="DAL", random_state=0).levels(k_max=6)
+        ax = plot_levels(levels)
+        assert len(levels.tree) == 2 * 6 - 1
+        assert len(ax.lines) == (2 * 6 - 1) + 5 + 1
+        assert len(ax.get_xticklabels()) == 6
+        dashed = [line for line in ax.lines if line.get_linestyle() == "--"]
+        assert len(dashed) == sum(not split.supported for split in levels.splits)
+
+    def test_needs_levels(self):
+        with pytest.raises(TypeError, match="plot_levels needs Levels, got dict"):
+            plot_levels({})

@@ -693,7 +693,7 @@ class TestSections:
     def test_each_has_a_title_a_form_and_a_template(self):
         assert [section.__name__.rpartition(".")[2] for section in SECTIONS] == [
             *("answer", "clusters", "rosetta", "doubtful", "changes", "profile"),
-            *("missing", "sources", "tables", "stability", "counts", "compare", "method"),
+            *("missing", "sources", "tables", "stability", "counts", "levels", "compare", "method"),
         ]
         for section in SECTIONS:
             folder = files(section.__name__)

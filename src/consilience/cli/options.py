@@ -418,8 +418,10 @@ def n_clusters(text: str, *, several_allowed: bool = False) -> Any:
     return int(text)
 
 
-def several_n_clusters(text: str) -> Any:
+def several_n_clusters(text: str, *, auto: bool = True) -> Any:
     """All numbers of a list or a range."""
+    if not auto and "auto" in text:
+        raise UsageError("-k takes numbers here.", hint="as in -k 3,6,12.")
     first, dash, last = text.partition("-")
     if dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
         return list(range(int(first), int(last) + 1))

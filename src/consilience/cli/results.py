@@ -164,6 +164,13 @@ def write_folder(folder: str, fusion: Fusion, instances: Instances, told: Told) 
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def write_columns(
+    table: Partitions, columns: dict[str, np.ndarray], outputs: Outputs, path: str, told: Told
+) -> None:
+    """Columns beside the instances of a table."""
+    _write(outputs, path, Whole(table), lambda rows: {name: v[rows] for name, v in columns.items()}, told)
+
+
 def write_labels(table: Partitions, outputs: Outputs, path: str, told: Told) -> None:
     """A table of base labels."""
     _write(outputs, path, Whole(table), base_labels(table), told)

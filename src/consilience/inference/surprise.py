@@ -164,10 +164,10 @@ class Monitor:
         mean chances of the clusters. Both are narrowed for what the reference, a sample too, may be off.
         """
         rng, n = np.random.default_rng((_SEED, 1)), int(min(sums.n, _MOST_DRAWN))
-        ends = np.cumsum(self._weights)
+        instances = np.repeat(np.arange(len(self._weights)), self._weights.astype(np.int64))
         drawn = []
         for _ in range(_DRAWS):
-            rows = np.searchsorted(ends, rng.random(n) * ends[-1], side="right")
+            rows = instances[rng.integers(0, len(instances), n)]
             drawn.append(self._z(self._split(n, self._reference[rows].sum(axis=0))))
         each, shares = np.abs([d[0] for d in drawn]), np.abs([d[1] for d in drawn]).max(axis=1)
         spread = each.mean(axis=0) + each.std(axis=0) + 1e-9

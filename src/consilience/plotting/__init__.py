@@ -14,6 +14,7 @@ from consilience.plotting.consensus import plot_consensus, plot_dendrogram, plot
 from consilience.plotting.convergence import plot_convergence
 from consilience.plotting.flow import plot_flow
 from consilience.plotting.instances import plot_confidence, plot_embedding
+from consilience.plotting.levels import plot_levels
 from consilience.plotting.n_clusters import plot_cdf, plot_count, plot_delta_area, plot_pac
 from consilience.plotting.rosetta import plot_rosetta
 from consilience.plotting.stability import plot_stability
@@ -32,6 +33,7 @@ __all__ = [
     "plot_dendrogram",
     "plot_embedding",
     "plot_flow",
+    "plot_levels",
     "plot_membership",
     "plot_missing",
     "plot_pac",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience.diagnostics import Profile
-from consilience.results import Comparison, Fusion, Stability
+from consilience.results import Comparison, Fusion, Levels, Stability
 
 _MANY_RESULTS = 5
 _LEAST_LISTED = 200
@@ -24,6 +24,7 @@ class Job(NamedTuple):
     listed: int
     profile: Profile | None
     stability: Stability | None = None
+    levels: Levels | None = None
     name: str = ""  # of the result that is being told
 
     @property

@@ -18,7 +18,7 @@ from consilience.diagnostics import Profile
 from consilience.report.form import broken, length, plain, read
 from consilience.report.job import Job
 from consilience.report.sections import SECTIONS
-from consilience.results import Comparison, Fusion, Stability
+from consilience.results import Comparison, Fusion, Levels, Stability
 
 FORMAT = "consilience-report/1"
 
@@ -67,6 +67,7 @@ def summarize(
     listed: int = 3000,
     profile: Profile | None = None,
     stability: Stability | None = None,
+    levels: Levels | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows, as numbers, texts, lists and dicts; what is unknown is None.
 
@@ -93,6 +94,8 @@ def summarize(
         What :func:`consilience.diagnostics.profile` found for the (first) result.
     stability : Stability, optional
         What :meth:`consilience.Fusion.stability` found for the (first) result.
+    levels : Levels, optional
+        What :meth:`consilience.Fusion.levels` found for the (first) result.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def summarize(
     )
     comparison = results if isinstance(results, Comparison) else None
     fusions = _named(results if comparison is None else comparison.fusions)
-    job = Job(fusions, comparison, command, listed, profile, stability)
+    job = Job(fusions, comparison, command, listed, profile, stability, levels)
     tables: list[Fusion] = []  # one for each table
     entries = []
     for name, fusion in fusions.items():

@@ -8,6 +8,7 @@ from consilience.results.following import Changes
 from consilience.results.fusion import Candidate, Fusion
 from consilience.results.headline import Headline, SourceUse
 from consilience.results.labels import fuse
+from consilience.results.levels import Levels
 from consilience.results.saving import load, save
 from consilience.results.stability import Stability
 from consilience.results.update import Update
@@ -23,6 +24,7 @@ __all__ = [
     "Explanation",
     "Fusion",
     "Headline",
+    "Levels",
     "Placed",
     "SourceUse",
     "Stability",

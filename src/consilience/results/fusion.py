@@ -33,6 +33,7 @@ from consilience.results.drift import Drift, drift, require_labels
 from consilience.results.explaining import Explanation, explain, find_instance
 from consilience.results.following import Changes, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
+from consilience.results.levels import Levels, merge_clusters, split_cluster
 from consilience.results.saving import save
 from consilience.results.telling import as_html, as_text
 from consilience.results.together import newcomers, said_by_sources, with_own
@@ -650,6 +651,45 @@ class Fusion:
         (1, 0, ('c',))
         """
         return update(self, table, index=index, pin=pin)
+
+    def levels(self, k_max: int | None = None) -> Levels:
+        """Coarser and finer clusters of this result, nested, and what speaks for each split.
+
+        Parameters
+        ----------
+        k_max : int, optional
+            The finest level to look for. None goes no further than the clusters of the result.
+
+        Returns
+        -------
+        levels : Levels
+            ``cut(k)`` are the clusters of a level, ``splits`` what speaks for each, and ``stop(error=0.1)``
+            the finest level at which the cluster of an instance is sure enough. ``print`` it for a line a
+            split. Not for results of views.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from consilience import fuse
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.integers(0, 4, 400)
+        >>> teams = {name: np.where(rng.random(400) < 0.1, rng.integers(0, 4, 400), truth) for name in "abc"}
+        >>> teams |= {name: np.array(["left", "right"])[truth // 2] for name in "de"}
+        >>> levels = fuse(teams, 4, random_state=0).levels(k_max=5)
+        >>> [split.supported for split in levels.splits]
+        [True, True, True, False]
+        >>> len(np.unique(levels.cut(2))), (levels.cut(4) == levels.fusion.labels).all().item()
+        (2, True)
+        """
+        return Levels(self, k_max)
+
+    def split(self, cluster: int | str) -> Fusion:
+        """The same with one cluster, by its number or name, in two; the larger part keeps its number."""
+        return split_cluster(self, cluster)
+
+    def merge(self, *clusters: int | str) -> Fusion:
+        """The same with two or more clusters, by numbers or names, in one, under the number of the first."""
+        return merge_clusters(self, clusters)
 
     def explain(self, instance: Any) -> Explanation:
         """Why an instance is in its cluster: who said what, who is like it, what would change it.

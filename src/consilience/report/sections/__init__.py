@@ -24,6 +24,7 @@ from consilience.report.sections import (
     compare,
     counts,
     doubtful,
+    levels,
     method,
     missing,
     profile,
@@ -45,6 +46,7 @@ SECTIONS: tuple[ModuleType, ...] = (
     tables,
     stability,
     counts,
+    levels,
     compare,
     method,
 )
