@@ -53,6 +53,10 @@ def _followed():
     return fuse(table[:, :4], K, method="DAL", random_state=0, unobserved="noise").like(earlier).rename(names)
 
 
+def _noise():
+    return np.random.default_rng(0).integers(0, 5, (400, 6))
+
+
 CASES = {
     "plain": lambda: fuse(_labels(), K, method="DAL", random_state=0),
     "repeated": lambda: fuse(np.repeat(_labels(), 4, axis=0), K, method="DAL", random_state=0),
@@ -73,6 +77,8 @@ CASES = {
         _labels(), K, method="DAL", must_link=[(0, 1), (1, 2), (170, 171)], random_state=0
     ),
     "followed": _followed,
+    "chance": lambda: fuse(_noise(), 5, method="DAL", random_state=0),
+    "chance, number found": lambda: fuse(_noise(), "auto", method="DAL", random_state=0),
     "views by PSE": lambda: _by_views("auto"),
     "views by another method": lambda: _by_views("DAIMC"),
     "views by labels": lambda: _by_views("labels"),
@@ -117,7 +123,7 @@ def test_attributes_say_the_headline(fusion):
     head = fusion.headline
     assert fusion.n_instances == head.n_instances
     assert fusion.n_clusters == head.n_clusters
-    assert f"Fusion({head.n_instances} instances in {head.n_clusters} clusters" in repr(fusion)
+    assert f"Fusion({head.n_instances} instances in {head.n_clusters} cluster" in repr(fusion)
     assert fusion.diagnostics.mean_confidence == pytest.approx(head.confidence)
     assert fusion.warnings == list(head.warnings)
     assert fusion.sources == head.sources
@@ -209,14 +215,69 @@ def test_the_page_says_the_headline(fusion):
         r"\s+", " ", html.unescape(re.sub("<(script|style).*?</\\1>|<[^>]*>", " ", page, flags=re.S))
     )
     assert re.search(rf"\b{head.n_instances:,} instances".replace(",", "[, \u202f\u2009\u00a0]?"), text)
-    assert f"{head.n_clusters} clusters" in text
+    assert f"{head.n_clusters} cluster" in text
     if head.n_unassigned:
         assert re.search(rf"\b{head.n_unassigned}\b", text)
+
+
+def _page_text(fusion):
+    page = render(summarize(fusion))
+    return re.sub(
+        r"\s+", " ", html.unescape(re.sub("<(script|style).*?</\\1>|<[^>]*>", " ", page, flags=re.S))
+    )
+
+
+def test_agreement_by_chance_is_said_first_everywhere_and_nothing_advises_to_report(fusion, request):
+    head, test = fusion.headline, fusion.chance_test
+    by_chance = "chance" in request.node.callspec.params["fusion"]
+    assert head.by_chance == test.by_chance == bool(head.chance) == by_chance
+    assert np.isnan(head.p_chance) == fusion.by_views  # their opinions are read from the answer
+    told = json.loads(json.dumps(summarize(fusion)))["results"][0]
+    assert told["chance"] == head.chance
+    assert told["p_chance"] == (None if fusion.by_views else pytest.approx(head.p_chance))
+    page = _page_text(fusion)
+    if not by_chance:
+        for text in (*head.sentences, fusion.summary(), fusion._repr_html_(), page):
+            assert "sources agree no more than chance" not in text
+        return
+    assert head.p_chance >= 0.01
+    assert head.chance.startswith("Your sources agree no more than chance would")
+    assert head.sentences[0] == head.chance
+    assert fusion.summary().startswith(head.chance)
+    assert fusion._repr_html_().startswith(f"<div><p><b>{html.escape(head.chance)}</b></p>")
+    assert page.index(head.chance) < page.index("instances, merged from")
+    assert "no more than chance" in fusion.warnings[0]
+    for text in (fusion.summary(), page, html.unescape(fusion._repr_html_())):
+        assert "not the chance of being right" in text
+        assert "nine times in ten" not in text
+        assert not re.search(r"(?<!do not )report clusters", text, re.I)
+
+
+def test_an_unrelated_source_is_named():
+    rng = np.random.default_rng(0)
+    table = {f"bank_{j}": column for j, column in enumerate(_labels().T)}
+    table["survey"] = rng.integers(0, 3, len(_labels()))
+    fusion = fuse(table, K, method="DAL", random_state=0)
+    assert fusion.chance_test.unrelated == ("survey",)
+    said = "'survey' agrees with the others no more than chance would."
+    assert [finding.text for finding in fusion.warnings].count(said) == 1
+    assert said in fusion.summary()
+    left_out = fuse(table, K, method="DAL", weights={"survey": 0}, random_state=0)
+    assert said not in left_out.summary()
+
+
+def test_instances_that_belong_together_count_once():
+    """Four copies of every instance would make noise agree beyond chance."""
+    noise = np.repeat(_noise()[:100], 4, axis=0)
+    pairs = [(i, i + 1) for i in range(400) if i % 4 < 3]
+    assert fuse(noise, 3, method="DAL", random_state=0).chance_test.beyond
+    assert fuse(noise, 3, method="DAL", must_link=pairs, random_state=0).chance_test.by_chance
 
 
 def test_counted_rows_say_what_repeated_ones_say():
     one, many = (CASES[name]().headline.as_dict() for name in ("counted", "repeated"))
     assert one.keys() == many.keys()
-    for name in one.keys() - {"sources", "warnings", "reading", "sides"}:
+    for name in one.keys() - {"sources", "warnings", "reading", "sides", "chance"}:
         np.testing.assert_allclose(one[name], many[name], atol=1e-9, err_msg=name)
     assert one["warnings"] == many["warnings"]
+    assert one["chance"] == many["chance"]

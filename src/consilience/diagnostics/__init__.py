@@ -13,18 +13,21 @@ from consilience.diagnostics.overview import (
 )
 from consilience.diagnostics.summary import Diagnostics, diagnose
 from consilience.diagnostics.typical import TypicalLabels, typical_labels
+from consilience.inference.chance import ChanceTest
 from consilience.inference.chances import chances
-from consilience.inference.counting import ClusterCount, choose_n_clusters
+from consilience.inference.counting import ClusterCount, beyond_chance, choose_n_clusters
 from consilience.inference.neighbours import support
 from consilience.inference.posterior import confidence
 from consilience.inference.resampling import resample_n_clusters
 
 __all__ = [
+    "ChanceTest",
     "ClusterCount",
     "Diagnostics",
     "Profile",
     "TypicalLabels",
     "base_table",
+    "beyond_chance",
     "chances",
     "choose_n_clusters",
     "cluster_flow",

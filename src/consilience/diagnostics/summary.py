@@ -18,6 +18,8 @@ from consilience.diagnostics.links import (
     missing_not_at_random,
 )
 from consilience.evidence.partitions import Partitions
+from consilience.inference.chance import ChanceTest
+from consilience.inference.counting import beyond_chance
 from consilience.inference.counts import Finding, JointRows, Tabulated, joint_rows
 from consilience.inference.neighbours import ClusterConsensus, support
 from consilience.inference.posterior import Evidence, gather_evidence, judge
@@ -54,6 +56,7 @@ class Diagnostics(Tabulated):
     bases: Bases
     links: Identifiability
     missing: MissingNotAtRandom
+    chance_test: ChanceTest  # whether the base clusterings agree more than by chance
     warnings: list[Finding]
     reading_of_views: str = ""  # how to read a confidence that comes from views, not from base labels
 
@@ -82,6 +85,11 @@ class Diagnostics(Tabulated):
         """One sentence that says how to read the confidence of this table."""
         if self.reading_of_views:
             return self.reading_of_views
+        if self.chance_test.by_chance:
+            return (
+                "The base clusterings agree no more than chance would: confidence is not the chance of being "
+                "right."
+            )
         speaking = int((~self.bases.silent).sum())
         if speaking < 2:
             return (
@@ -115,7 +123,11 @@ class Diagnostics(Tabulated):
 
 
 def diagnose(
-    partitions: Any, labels: ArrayLike | JointRows, *, evidence: Evidence | None = None
+    partitions: Any,
+    labels: ArrayLike | JointRows,
+    *,
+    evidence: Evidence | None = None,
+    chance_test: ChanceTest | None = None,
 ) -> Diagnostics:
     """How far a consensus can be trusted, for every instance, cluster and base clustering.
 
@@ -127,12 +139,14 @@ def diagnose(
         A consensus cluster per instance, from 0; -1 where unassigned.
     evidence : Evidence, optional
         What `gather_evidence` found for the same labels, where it is at hand.
+    chance_test : ChanceTest, optional
+        What `beyond_chance` found for the base clusterings, where it is at hand.
 
     Returns
     -------
     diagnostics : Diagnostics
-        The answers of `confidence`, `support`, `base_table`, `identifiability` and
-        `missing_not_at_random`. ``warnings`` are sentences, each with something to try.
+        The answers of `confidence`, `support`, `base_table`, `identifiability`, `missing_not_at_random` and
+        `beyond_chance`. ``warnings`` are sentences, each with something to try.
 
     Examples
     --------
@@ -149,14 +163,20 @@ def diagnose(
     judged = judge(partitions, rows, evidence=evidence)
     clusters, bases = found.clusters, base_table(partitions, rows)
     links, missing = identifiability(partitions), missing_not_at_random(partitions, rows)
+    chance_test = beyond_chance(partitions) if chance_test is None else chance_test
     sentences = [
+        *_chance_warnings(chance_test),
         *_link_warnings(links, int((clusters.size > 0).sum())),
         *missing_warnings(missing),
-        *_base_warnings(bases, evidence.dependence),
-        *_copy_warnings(partitions, evidence),
-        *_cluster_warnings(clusters),
-        *instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
+        *_silence_warnings(bases),
     ]
+    if not chance_test.by_chance:  # otherwise there is nothing to mend by other clusters
+        sentences += [
+            *_base_warnings(bases, evidence.dependence, chance_test.unrelated),
+            *_copy_warnings(partitions, evidence),
+            *_cluster_warnings(clusters),
+            *instance_warnings(judged.confidence, rows.labels[rows.inverse], partitions.counts),
+        ]
     return Diagnostics(
         n_instances=partitions.n_instances,
         n_partitions=partitions.n_partitions,
@@ -174,8 +194,30 @@ def diagnose(
         bases=bases,
         links=links,
         missing=missing,
+        chance_test=chance_test,
         warnings=sentences,
     )
+
+
+def _chance_warnings(test: ChanceTest) -> list[Finding]:
+    if test.by_chance:
+        return [
+            Finding(
+                test.sentence[:1].lower() + test.sentence[1:],
+                hint="do not report clusters; check that ids match and that all sources have their "
+                "instances in the same order, or look for sources that have something in common.",
+            )
+        ]
+    if not test.unrelated:
+        return []
+    one = len(test.unrelated) == 1
+    return [
+        Finding(
+            f"{listed(test.unrelated)} {'agrees' if one else 'agree'} with the others no more than chance "
+            "would.",
+            hint=f"check ids and order of instances there, or leave {'it' if one else 'them'} out.",
+        )
+    ]
 
 
 def _link_warnings(links: Identifiability, n_clusters: int) -> list[Finding]:
@@ -254,18 +296,23 @@ def missing_warnings(missing: MissingNotAtRandom, source: str = "base clustering
     return out
 
 
-def _base_warnings(bases: Bases, dependence: float) -> list[Finding]:
-    out = []
-    if bases.silent.any():
-        names = tuple(np.array(bases.names, dtype=object)[bases.silent])
-        out.append(
-            Finding(
-                f"{listed(names)} {'says' if len(names) == 1 else 'say'} nothing: one cluster, or a cluster "
-                "for every instance.",
-                hint=f"leave {'it' if len(names) == 1 else 'them'} out.",
-            )
+def _silence_warnings(bases: Bases) -> list[Finding]:
+    if not bases.silent.any():
+        return []
+    names = tuple(np.array(bases.names, dtype=object)[bases.silent])
+    return [
+        Finding(
+            f"{listed(names)} {'says' if len(names) == 1 else 'say'} nothing: one cluster, or a cluster "
+            "for every instance.",
+            hint=f"leave {'it' if len(names) == 1 else 'them'} out.",
         )
-    opposed = (bases.agreement < 0.05) & ~bases.silent
+    ]
+
+
+def _base_warnings(bases: Bases, dependence: float, unrelated: tuple[str, ...]) -> list[Finding]:
+    """Without those that are known to be unrelated to the others."""
+    out = []
+    opposed = (bases.agreement < 0.05) & ~bases.silent & ~np.isin(bases.names, unrelated)
     if opposed.any() and not opposed.all():
         names = tuple(np.array(bases.names, dtype=object)[opposed])
         out.append(

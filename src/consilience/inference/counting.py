@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from consilience.core.eigen import leading_eigenpairs
 from consilience.core.tables import contingency, gather, indicator, scatter
 from consilience.evidence.partitions import Partitions
 from consilience.generate import base_partitions
+from consilience.inference.chance import ChanceTest, compare_with_chance
 from consilience.inference.copies import one_of_each
 from consilience.inference.counts import Finding, JointRows, Tabulated, silent
 from consilience.inference.hierarchy import Cuts, agreement_of_halves, judge_cuts
@@ -104,6 +105,10 @@ class ClusterCount(Tabulated):
         All that was looked at, for every number.
     warnings : tuple of str
         In words, each with a hint.
+    beyond_chance : bool or None
+        Whether the base clusterings agree more than by chance; None where that cannot be told.
+    p_chance : float
+        How often unrelated base clusterings would agree as much; see :func:`beyond_chance`.
     """
 
     n_clusters: int
@@ -118,6 +123,8 @@ class ClusterCount(Tabulated):
     n_significant: int
     curve: CountCurve
     warnings: tuple[Finding, ...]
+    beyond_chance: bool | None = None
+    p_chance: float = float("nan")
 
     def __repr__(self) -> str:
         about = f", {self.low} to {self.high}" if self.rule == "modularity" else ""
@@ -130,13 +137,14 @@ class ClusterCount(Tabulated):
         if len(curve.k) == 1:
             return ("The labels support no number of clusters: there is no agreement to look at.",)
         if self.rule == "chance":
-            like = "chance" if self.n_significant == 1 else "those of one cloud of points would"
+            by_chance = self.n_significant == 1 and not self.beyond_chance
+            like = "chance" if by_chance else "those of one cloud of points would"
             return (
                 f"The labels support one cluster: the base clusterings agree no more than {like}; this is "
                 "not a count of classes.",
             )
         ranged = f"{self.low} to {self.high}" + " or more" * bool(self.high == curve.k[-1] > k)
-        if _stands_out(curve.score, k):
+        if self.n_significant > 1 and _stands_out(curve.score, k):
             out = [
                 f"The labels support {k} clusters, after which a gap stands out in the spectrum of the base "
                 "clusterings; this is not a count of classes."
@@ -205,9 +213,10 @@ def choose_n_clusters(
 ) -> ClusterCount:
     r"""The number of clusters that the base labels support, with a range; it is not a count of classes.
 
-    1. One, if the base clusterings agree no more than chance: the second eigenvalue :math:`\mu_2` of
-       :math:`D^{-1/2} B^T M^{-1} B D^{-1/2}`, the normalised graph of instances and base clusters, is not
-       above that of base clusterings whose labels are permuted among the instances they saw.
+    1. One, if the base clusterings agree no more than chance: by their pairs (:func:`beyond_chance`), and by
+       the second eigenvalue :math:`\mu_2` of :math:`D^{-1/2} B^T M^{-1} B D^{-1/2}`, the normalised graph of
+       instances and base clusters, which is not above that of base clusterings whose labels are permuted
+       among the instances they saw.
     2. The number with the largest gap after it in the spectrum, if it stands out: a score of three times
        that of any other number but its neighbours,
 
@@ -280,14 +289,17 @@ def choose_n_clusters(
     k_max = min(max_clusters, int(rows.offsets[-1]) - 2, int(rows.counts.sum()) - 1)
     if len(rows.offsets) <= 2 or k_max < 2:
         return _single(rows)
+    test = compare_with_chance(partitions)
     with one_thread("blas"):
         values, vectors = _spectrum(rows, k_max + 1)
         null = _null_levels(rows, n_null, rng)
-        level = min(max(null.max(), null.mean() + _DEVIATIONS * null.std(ddof=1)), 1.0)
+        level = _level(null)
         n_significant = 1 + int(np.cumprod(values[1:] > level).sum())
         gap = -np.diff(_above_chance(values, null.mean()))
         score = gap * np.arange(1, k_max + 1)
         last = min(n_significant, k_max)
+        if last < 2 and test.beyond:  # pairs agree, and no direction shows it: what there is of gaps
+            last = k_max
         by_spectrum = 1 if last < 2 else 2 + int(score[1:last].argmax())
         if by_spectrum > 1 and reference == "unimodal" and _is_unimodal(rows, gap[:last], null.mean(), rng):
             by_spectrum = 1
@@ -299,17 +311,80 @@ def choose_n_clusters(
     k = np.arange(1, k_max + 1)
     level_of_all = np.full(k_max, level)
     curve = CountCurve(k, values[:-1], level_of_all, gap, score, silhouette, *cuts[:2], halves, cuts.smallest)
-    return _conclude(rows, curve, by_spectrum, n_significant)
+    if test.beyond is not None or n_significant > 1:
+        test = replace(test, beyond=bool(test.beyond) or n_significant > 1)
+    return _conclude(rows, curve, by_spectrum, n_significant, test)
 
 
-def _conclude(rows: Rows, curve: CountCurve, by_spectrum: int, n_significant: int) -> ClusterCount:
+def beyond_chance(partitions: Any, *, n_null: int = 20, random_state: Any = 0) -> ChanceTest:
+    """Whether base clusterings agree more than those that have nothing to do with each other would.
+
+    It depends on no method and no number of clusters. They do if Pearson's chi-square of their pairs says so
+    (a p-value below .01), or, where it does not, if the graph of instances and base clusters holds together
+    better than with permuted labels, as in :func:`choose_n_clusters`.
+
+    Parameters
+    ----------
+    partitions : Partitions, or whatever `fuse` takes
+        The base clusterings. Those of weight 0 have no say. Those of a group, and those that were made of one
+        view, are one source: they are not compared with each other.
+    n_null : int, default=20
+        Draws of permuted labels, where they are needed.
+    random_state : int, RandomState or None, default=0
+        The seed of these draws.
+
+    Returns
+    -------
+    test : ChanceTest
+        ``beyond``, ``p_value``, and ``p_values`` of each source against the others; ``unrelated`` names the
+        sources that have nothing to do with the others.
+
+    Notes
+    -----
+    It cannot see noise that sources share: copies of a random clustering agree beyond chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from consilience.diagnostics import beyond_chance
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.integers(0, 4, (300, 5))
+    >>> beyond_chance(noise).beyond
+    False
+    >>> truth = rng.integers(0, 4, 300)
+    >>> noise[:, :4] = np.where(rng.random((300, 4)) < 0.5, truth[:, None], noise[:, :4])
+    >>> test = beyond_chance({name: column for name, column in zip("abcde", noise.T)})
+    >>> test.beyond, test.unrelated
+    (True, ('e',))
+    """
+    table = Partitions.of(partitions, unobserved="keep").counting
+    check_parameter("n_null", n_null, Interval(Integral, 2, None, closed="left"), "beyond_chance")
+    found = compare_with_chance(table)
+    if found.beyond is not False or table.views is not None:
+        return found
+    rows = _speaking(one_of_each(table))
+    with one_thread("blas"):
+        second = _spectrum(rows, 2)[0][1]
+        return replace(
+            found, beyond=bool(second > _level(_null_levels(rows, n_null, random_source(random_state))))
+        )
+
+
+def _level(null: np.ndarray) -> float:
+    """What an eigenvalue must pass."""
+    return float(min(max(null.max(), null.mean() + _DEVIATIONS * null.std(ddof=1)), 1.0))
+
+
+def _conclude(
+    rows: Rows, curve: CountCurve, by_spectrum: int, n_significant: int, test: ChanceTest
+) -> ClusterCount:
     """From the curve to the answer."""
     found = {"spectrum": by_spectrum}
     for name in ("modularity", "walk"):
         values = getattr(curve, name)[1:]
         if np.isfinite(values).any():
             found[name] = 2 + int(np.nanargmax(values))
-    clear = by_spectrum > 1 and _stands_out(curve.score, by_spectrum)
+    clear = min(by_spectrum, n_significant) > 1 and _stands_out(curve.score, by_spectrum)
     rule: Literal["chance", "spectrum", "modularity"] = "modularity"
     if by_spectrum == 1:
         rule, found = "chance", {}
@@ -337,6 +412,8 @@ def _conclude(rows: Rows, curve: CountCurve, by_spectrum: int, n_significant: in
         n_significant=n_significant,
         curve=curve,
         warnings=warnings,
+        beyond_chance=test.beyond,
+        p_chance=test.p_value,
     )
 
 

@@ -17,11 +17,12 @@ from consilience._support.optional import optional_import
 from consilience._support.talk import Progress
 from consilience._support.values import counted, object_array
 from consilience.core.completion import complete_labels
-from consilience.diagnostics import ClusterCount, Diagnostics, diagnose
+from consilience.diagnostics import ChanceTest, ClusterCount, Diagnostics, beyond_chance, diagnose
 from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.evidence.views import TableReading, Views
 from consilience.inference.adapting import place_adapted
+from consilience.inference.chance import compare_with_chance
 from consilience.inference.chances import chances_of_rows
 from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.placement import Placed, Placement
@@ -34,6 +35,7 @@ from consilience.results.explaining import Explanation, explain, find_instance
 from consilience.results.following import Changes, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
 from consilience.results.levels import Levels, merge_clusters, split_cluster
+from consilience.results.preparing import merge_rows
 from consilience.results.saving import save
 from consilience.results.telling import as_html, as_text
 from consilience.results.together import newcomers, said_by_sources, with_own
@@ -328,7 +330,7 @@ class Fusion:
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """See :func:`consilience.diagnostics.diagnose`. Of views, the method says how sure it is."""
-        found = diagnose(self.opinions, self.rows, evidence=self.evidence)
+        found = diagnose(self.opinions, self.rows, evidence=self.evidence, chance_test=self.chance_test)
         told = self.view_diagnostics
         if told is None:
             return found
@@ -363,6 +365,26 @@ class Fusion:
             warnings=sentences,
             reading_of_views=told.confidence_reading_,
         )
+
+    @cached_property
+    def chance_test(self) -> ChanceTest:
+        """Whether the sources agree more than by chance; see :func:`consilience.diagnostics.beyond_chance`.
+
+        Sources of weight 0 have no say, and instances that had to be in the same cluster count once. Unknown
+        where a method clustered views itself: what these say of an instance was read from the answer.
+        """
+        if self.by_views:
+            return ChanceTest.unknown(self.opinions.names)
+        table = self.partitions
+        table = table if self.given_weights is None else table.weighted(self.given_weights)
+        if self.linked is not None:
+            repeated = (table.counts > 1).any()  # rows that stand for many instances keep their counts
+            table = merge_rows(table, self.linked)
+            table = table if repeated else replace(table, counts=np.ones_like(table.counts))
+        count = self.cluster_count
+        if self.linked is None and count is not None and count.beyond_chance is not None:
+            return replace(compare_with_chance(table), beyond=count.beyond_chance)
+        return beyond_chance(table)
 
     @cached_property
     def headline(self) -> Headline:
@@ -445,8 +467,10 @@ class Fusion:
     @property
     def warnings(self) -> list[Finding]:
         """About the number of clusters, where it was found, and about the labels."""
-        count = self.cluster_count
-        return [*(count.warnings if count is not None else ()), *self.diagnostics.warnings]
+        count = self.cluster_count.warnings if self.cluster_count is not None else ()
+        found = self.diagnostics.warnings
+        first = int(self.chance_test.by_chance)  # says it, and comes before all others
+        return [*found[:first], *count, *found[first:]]
 
     @cached_property
     def imputed(self) -> Any:

@@ -86,6 +86,12 @@ class Headline(Tabulated):
         How to read the confidence.
     sides : Sides or None
         Who has labels and who features, and which of them decided, where both were merged together.
+    by_chance : bool
+        Whether the sources agree no more than chance would: then it is said before all else.
+    p_chance : float
+        How often unrelated sources would agree as much; NaN where it is not known.
+    chance : str
+        That they agree by chance, in a sentence; empty where they do not.
     """
 
     n_instances: int
@@ -101,6 +107,9 @@ class Headline(Tabulated):
     sources: tuple[SourceUse, ...]
     warnings: tuple[Finding, ...]
     reading: str
+    by_chance: bool
+    p_chance: float
+    chance: str
     sides: Sides | None = None
 
     @property
@@ -148,7 +157,8 @@ class Headline(Tabulated):
     def sentences(self) -> tuple[str, ...]:
         """All of it in words."""
         sides = () if self.sides is None else self.sides.sentences
-        return f"{self.found} from {self.evidence}.", *sides, self.sureness, self.reading
+        rest = f"{self.found} from {self.evidence}.", *sides, self.sureness, self.reading
+        return (self.chance, *rest) if self.chance else rest
 
     def __repr__(self) -> str:
         return f"Headline({self.found} from {self.evidence}; mean confidence {self.confidence:.2f})"
@@ -182,6 +192,9 @@ def headline_of(fusion: Fusion) -> Headline:
         warnings=tuple(fusion.warnings),
         reading=found.reading,
         sides=_sides(fusion),
+        by_chance=found.chance_test.by_chance,
+        p_chance=found.chance_test.p_value,
+        chance=found.chance_test.sentence,
     )
 
 

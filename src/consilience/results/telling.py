@@ -21,7 +21,8 @@ _SHOWN = 100  # the same in a notebook
 def as_text(fusion: Fusion) -> str:
     """What was found, in words: method, clusters, views or base clusterings, warnings."""
     head = fusion.headline
-    lines = [f"{head.found} from {head.evidence}.", f"Method: {fusion.method}. {fusion.reason}"]
+    lines = [head.chance, ""] if head.chance else []
+    lines += [f"{head.found} from {head.evidence}.", f"Method: {fusion.method}. {fusion.reason}"]
     lines += head.sides.sentences if head.sides is not None else ()
     if fusion.cluster_count is not None:
         lines += ["", "The number of clusters was found.", fusion.cluster_count.summary(), ""]
@@ -43,7 +44,8 @@ def as_text(fusion: Fusion) -> str:
 def as_html(fusion: Fusion) -> str:
     """The summary for a notebook."""
     head = fusion.headline
-    paragraphs = [
+    paragraphs = [f"<b>{escape(head.chance)}</b>"] if head.chance else []
+    paragraphs += [
         f"<b>{escape(head.found)}</b> from {escape(head.evidence)}. {escape(head.sureness)} "
         + escape(head.reading),
         f"Method: {escape(fusion.method)}. {escape(fusion.reason)}",

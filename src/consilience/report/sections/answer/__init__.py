@@ -42,6 +42,8 @@ class Result:
     unsure: float | None = None
     ranks_only: bool = False
     reading: str = ""
+    chance: str = ""  # that the sources agree no more than by chance
+    p_chance: float | None = None
     effective_number: float | None = None
     dependence: float | None = None
     agreement: float | None = None
@@ -64,6 +66,8 @@ def of(fusion: Fusion, job: Job) -> Result:
         unsure=told.unsure,
         ranks_only=found.ranks_only,
         reading=told.reading,
+        chance=told.chance,
+        p_chance=None if np.isnan(told.p_chance) else told.p_chance,
         effective_number=found.bases.effective_number,
         dependence=found.dependence,
         agreement=float(np.nanmean(found.bases.agreement)),
