@@ -311,11 +311,6 @@ class TestErrors:
             ),
             (["fuse", "same.csv", "-k", "2"], 1, "two columns named 'a'. Hint"),
             (
-                ["cluster", "people.csv", "-k", "2"],
-                2,
-                "column 'who' of people.csv holds text such as 'ann', not numbers. Hint: if it holds the ids",
-            ),
-            (
                 ["compare", "people.csv", "--id", "who", "-m", "DAL,NOPE"],
                 2,
                 "there is no method 'NOPE' for labels. Hint",
@@ -577,7 +572,7 @@ class TestOtherCommands:
         for wrong, message in (
             (["--kind", "counts"], "--kind 'counts' names no view. Hint: as in --kind notes=..."),
             (["--weight", "size=much"], "--weight needs a number."),
-            (["--kind", "word=counts"], "--kind speaks of a view 'word', which is not there."),
+            (["--kind", "word=counts"], "there is neither a view nor a column 'word'. Hint: did you mean"),
         ):
             assert run(["cluster", *files, "-k", "3", *wrong]) != 0
             assert message in said(capfd).err
@@ -585,15 +580,9 @@ class TestOtherCommands:
     @pytest.mark.parametrize(
         ("rows", "code", "message"),
         [
-            (
-                "p,0,0\nq,1,?\nr,5,5\n",
-                2,
-                "column 'y' of v.csv holds text such as '?', not numbers. Hint: if that says missing, say "
-                "--missing '?' --missing ''; otherwise encode it as numbers, or choose the columns with",
-            ),
             ("p,0,0\nq,1,inf\nr,5,5\n", 1, "replace it by a finite number, or empty all cells"),
             ("p,0,0\np,1,1\nr,5,5\n", 1, "in rows 0 and 1. Hint: keep one row per instance, or name"),
-            ("p,0,2026-03-30\nq,1,2026-03-31\n", 1, "as numbers or leave it out by --columns"),
+            ("p,0,a\nq,0,a\n", 1, "leave this view out, or say what a column is, as in --kind v.x=category"),
         ],
     )
     def test_what_is_wrong_with_a_view_is_said_in_the_words_of_the_shell(

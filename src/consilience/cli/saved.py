@@ -157,7 +157,9 @@ def place_labels(
 def place_views(fusion: Fusion, paths: Sequence[str], source: Source) -> Newcomers:
     """Place instances by their features, in the views that there are."""
     id_name = source.id_name(paths)
-    views = consilience.check_views(files.read_view_tables(paths, source), on=id_name)
+    told = fusion.neighbours if fusion.view_diagnostics is None else fusion.view_diagnostics
+    assert told is not None
+    views = told.read_new(files.read_view_tables(paths, source), on=id_name)
     ids = np.arange(views.n_instances) if views.index is None else views.index.astype(object)
     return Newcomers(fusion.place(views), {id_name or "row": ids}, "")
 

@@ -324,7 +324,7 @@ class Views:
     def n_given(self) -> tuple[int, ...]:
         """The number of columns of each table as it was given."""
         return tuple(
-            read.width if read is not None else width
+            read.width if read is not None and read.is_special else width
             for width, read in zip(self.n_features, map(self.table, range(self.n_views)), strict=True)
         )
 
@@ -348,7 +348,7 @@ class Views:
         """How the columns of a completed table are standardised; None for complete numbers and for counts,
         which are scaled by what they hold."""
         read = self.table(view)
-        return None if read is None or read.cells is None else read.cells.scaling
+        return None if read is None or read.cells is None or not read.n_missing else read.cells.scaling
 
     @property
     def is_complete(self) -> bool:

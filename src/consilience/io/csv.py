@@ -25,7 +25,7 @@ import pyarrow.csv as pa_csv
 
 from consilience._support.errors import Hint, InputError, UsageError
 from consilience._support.files import is_special
-from consilience.io.marks import null_texts, without_blanks
+from consilience.io.marks import marks_of_cells, null_texts, without_blanks
 from consilience.io.tables import (
     COMPRESSED,
     STDIO,
@@ -78,8 +78,10 @@ class CsvTable:
             name: pa.dictionary(pa.int32(), pa.string()) if kind == "coded" else pa.string()
             for name, kind in kinds.items()
         }
+        missing = self._how.missing
+        cells = "cells" in kinds.values()
         convert = pa_csv.ConvertOptions(
-            null_values=null_texts(self._how.missing),
+            null_values=null_texts(marks_of_cells(missing) if cells else missing),
             strings_can_be_null=True,
             decimal_point=self._decimal,
             include_columns=list(wanted),

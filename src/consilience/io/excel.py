@@ -14,7 +14,7 @@ import pyarrow as pa
 from consilience._support.errors import InputError, UsageError
 from consilience._support.optional import optional_import
 from consilience._support.values import counted, did_you_mean
-from consilience.io.marks import null_texts
+from consilience.io.marks import marks_of_cells, null_texts
 from consilience.io.tables import Batches, How, Kind, in_words, refuse_pipe, refuse_same_names
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -84,7 +84,8 @@ class ExcelTable:
         yield pa.record_batch(columns, names=list(wanted))
 
     def _column(self, j: int, kind: Kind | None) -> pa.Array:
-        nulls = set(null_texts(self._how.missing))
+        missing = self._how.missing
+        nulls = set(null_texts(marks_of_cells(missing) if kind == "cells" else missing))
         blank = "" in nulls
         values = []
         for _, row in self._rows:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +15,6 @@ from consilience._support.warnings import warn
 from consilience.io import write
 from consilience.io.formats import kind_of, named, open_table, read, stems
 from consilience.io.ids import canonical, folded
-from consilience.io.labels import is_mark
 from consilience.io.marks import MISSING_TEXTS, marks_of
 from consilience.io.tables import COMPRESSED, STDIO, How, Kind, Table
 from consilience.io.tables import read_stdin as stdin
@@ -47,7 +44,6 @@ __all__ = [
     "write_table",
     "write_text",
 ]
-_NUMBER = r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @dataclass(frozen=True)
@@ -119,16 +115,16 @@ class Source:
 
 
 def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table]:
-    """Feature tables by the names of their files, ids as text where files disagree about their type."""
+    """Feature tables by the names of their files, ids as text where files disagree about their type.
+
+    Numbers are numbers where a file has nothing else; otherwise all cells are as they were written.
+    """
     tables = {}
     key = source.id_name(paths)
     for name, path in zip(stems(paths), paths, strict=True):
         own = source.of(path).id_column
-        parts = [pa.Table.from_batches([piece]) for piece in pieces(path, source, text=False)]
-        if not parts:
-            raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
-        tables[name] = _below_each_other(parts)
-        _refuse_text(path, tables[name], own)
+        tables[name] = read_features(path, source)
+        _warn_of_ids(path, tables[name], own)
         if own is not None and own != key:
             tables[name] = _called(path, tables[name], own, str(key))
     if key is not None and len({table.schema.field(key).type for table in tables.values()}) > 1:
@@ -136,6 +132,29 @@ def read_view_tables(paths: Sequence[str], source: Source) -> dict[str, pa.Table
             at = table.schema.get_field_index(key)
             tables[name] = table.set_column(at, key, table.column(key).cast(pa.string()))
     return tables
+
+
+def read_features(path: str, source: Source) -> pa.Table:
+    """A table of features: numbers, or cells as they were written."""
+    own = source.of(path).id_column
+    found = _whole(path, pieces(path, source, text=False))
+    numeric = all(
+        pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_boolean(column.type)
+        for column in found.schema
+        if column.name != own
+    )
+    return (
+        found if numeric or not is_text(path) else _whole(path, pieces(path, source, text=False, cells=True))
+    )
+
+
+def _whole(path: str, parts: Iterator[pa.RecordBatch]) -> pa.Table:
+    tables = [pa.Table.from_batches([piece]) for piece in parts]
+    if not tables:
+        raise InputError(f"{path} has no rows.", hint="a row per instance, below a line of column names.")
+    return _below_each_other(tables)
 
 
 def _below_each_other(parts: list[pa.Table]) -> pa.Table:
@@ -166,22 +185,7 @@ def renamed(table: pa.Table, own: str, name: str) -> pa.Table:
     return table.rename_columns([name if each == own else each for each in table.schema.names])
 
 
-def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
-    for column in table.schema:
-        if column.name != id_column and pa.types.is_string(column.type):
-            texts = table.column(column.name).unique().drop_null().to_pylist()
-            first = next((text for text in texts if not re.match(_NUMBER, text)), texts[0])
-            hint = "encode it as numbers, or choose the columns with --columns"
-            if is_mark(first):
-                hint = (
-                    f"if that says missing, say --missing {shlex.quote(first)} --missing ''; otherwise {hint}"
-                )
-            elif id_column is None:
-                hint = f"if it holds the ids, say --id {shlex.quote(column.name)}; otherwise {hint}"
-            raise UsageError(
-                f"column {column.name!r} of {path} holds text such as {first!r}, not numbers.",
-                hint=f"{hint}.",
-            )
+def _warn_of_ids(path: str, table: pa.Table, id_column: str | None) -> None:
     name = table.schema.names[0]
     values = table.column(0)
     if id_column is None and pa.types.is_integer(values.type) and len(values.unique()) == len(values) > 1:
@@ -192,19 +196,28 @@ def _refuse_text(path: str, table: pa.Table, id_column: str | None) -> None:
 
 
 def pieces(
-    path: str, source: Source, *, text: bool, coded: bool = False, only_ids: bool = False
+    path: str,
+    source: Source,
+    *,
+    text: bool,
+    coded: bool = False,
+    only_ids: bool = False,
+    cells: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """A file in pieces, each of which was checked.
 
     With `text`, all columns of a text file or sheet are text. With `coded`, text may come as dictionaries,
-    other than that of ids. With `only_ids`, the column of ids alone is read.
+    other than that of ids. With `only_ids`, the column of ids alone is read. With `cells`, features are as
+    they were written.
     """
     table = source.table(path, decimals=not text)
     own = source.of(path)
     wanted = chosen(table, own.id_column, own.columns, only_ids=only_ids)
     label: Kind = "coded" if coded else "text"
     kinds: dict[str, Kind] = {name: "text" if name == own.id_column else label for name in wanted}
-    if not text:
+    if cells:
+        kinds = {name: "text" if name == own.id_column else "cells" for name in wanted}
+    elif not text:
         kinds = {name: kind for name, kind in kinds.items() if name == own.id_column}
     for batch in read(table, wanted, kinds):
         if own.id_column is not None:

@@ -38,6 +38,11 @@ def marks_of(missing: Sequence[str]) -> tuple[str, ...]:
     return () if tuple(missing) == MISSING_TEXTS else tuple(missing)
 
 
+def marks_of_cells(missing: Sequence[str]) -> tuple[str, ...]:
+    """Text that says missing in cells of features, before their columns are read."""
+    return ("",) if tuple(missing) == MISSING_TEXTS else tuple(missing)
+
+
 def without_blanks(values: pa.Array) -> pa.Array:
     """Text in which cells of white space of any length and kind are missing."""
     import pyarrow.compute as pc

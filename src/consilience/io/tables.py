@@ -18,8 +18,9 @@ STDIO = "-"
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _SHOWN = 3  # places in a sentence
 
-# How a column is read: as text, as text by number, or as the file has it.
-Kind = Literal["text", "coded"]
+# How a column is read: as text, as text by number, or as the file has it. Cells of features are text in which
+# only blank ones are missing, unless the user says otherwise: what else says so is seen by who reads columns.
+Kind = Literal["text", "coded", "cells"]
 Batches = Generator[pa.RecordBatch, None, None]
 
 

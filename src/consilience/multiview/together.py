@@ -273,7 +273,7 @@ class LabelsAndViews:
         """How tables were read that were more than complete numbers, by view."""
         return self._layout.special
 
-    def read_new_views(self, X: Any, mask: Any = None, on: str | None = None) -> Views:
+    def read_new(self, X: Any, *, mask: Any = None, on: str | None = None) -> Views:
         """New instances with all views in their order; a view that was not given has no rows.
 
         Parameters
@@ -291,7 +291,7 @@ class LabelsAndViews:
         Parameters
         ----------
         views : Views
-            From `read_new_views`.
+            From `read_new`.
         """
         out = np.full((views.n_instances, views.n_views), -1)
         inside = np.eye(self.n_clusters + 1)[:, : self.n_clusters]

@@ -64,7 +64,7 @@ def refitting_of(fusion: Fusion, views: Any = None, mask: Any = None, on: str | 
             )
         return _Labels(fusion)
     if views is not None:
-        return _Views(fusion, _matching(fusion, check_views(views, mask=mask, on=on)))
+        return _Views(fusion, _matching(fusion, _read(fusion, views, mask, on)))
     if fusion.given_views is None:
         raise InputTypeError(
             "the tables of the views are needed to cluster parts of them, and a saved result has none.",
@@ -73,6 +73,16 @@ def refitting_of(fusion: Fusion, views: Any = None, mask: Any = None, on: str | 
             "notes.csv --id patient",
         )
     return _Views(fusion, fusion.given_views.table)
+
+
+def _read(fusion: Fusion, views: Any, mask: Any, on: str | None) -> Views:
+    """Views as the result has read them, where there is more than one way to do so."""
+    told = fusion.view_diagnostics
+    if told is None or not fusion.tables or not isinstance(views, Mapping):
+        return check_views(views, mask=mask, on=on)
+    if set(map(str, views)) != set(told.view_names_):
+        return check_views(views, mask=mask, on=on)  # what is wrong is said later
+    return told.read_new(views, mask=mask, on=on)
 
 
 class _Labels:

@@ -201,7 +201,7 @@ def newcomers(
     if labels is None and views is None:
         raise InputTypeError("there is nothing to place.", hint="give labels, views, or both.")
     by_labels = None if labels is None else table.encode(labels, unknown=unknown)
-    by_views = None if views is None else model.read_new_views(views, mask, on)
+    by_views = None if views is None else model.read_new(views, mask=mask, on=on)
     if by_views is None:
         assert by_labels is not None
         return np.hstack([by_labels, np.full((len(by_labels), len(model.view_names_)), MISSING)])

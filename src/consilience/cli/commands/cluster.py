@@ -35,8 +35,9 @@ def cluster(
         list[str] | None,
         typer.Option(
             help=(
-                "How a view is read, as in --kind notes=counts: counts, measurements, links, binary or "
-                "log-counts. Repeatable."
+                "What a view holds, as in --kind notes=counts (measurements, links, binary, log-counts), or "
+                "a column, as in --kind clinic.stage=category (number, number:comma, yes/no, I<II<III, date, "
+                "date:day-first, left-out). Repeatable."
             ),
             metavar="VIEW=KIND",
         ),
@@ -75,8 +76,8 @@ def cluster(
 
     By default, every view is embedded on the rows it has, absent rows are filled in through other views, and
     everything is clustered once. With --method labels, every view is clustered several times and the labels
-    are merged. Any other method clusters all views in its own way. How each view was read and used is
-    reported on standard error.
+    are merged. Any other method clusters all views in its own way. Columns may be of any kind, and cells may
+    be missing. How each view was read and used is reported on standard error.
 
     Example: `consilience cluster blood.csv notes.parquet --id patient -k 5 --kind notes=counts -o groups.csv`
     """
