@@ -13,7 +13,7 @@ from consilience._support.shown import Table, as_html
 from consilience._support.values import counted, did_you_mean
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import JointRows, Tabulated, label_counts
-from consilience.inference.posterior import Evidence, predict_labels
+from consilience.inference.posterior import Evidence, is_tie, predict_labels
 from consilience.io.labels import plain
 
 _NEAREST = 5  # instances that are shown as alike
@@ -104,6 +104,11 @@ class Explanation(Tabulated):
         return name if name == str(number) else f"{number} ({name})"
 
     @property
+    def likelier(self) -> int:
+        """The cluster that is more likely than its own, -1 for none."""
+        return self.alternative if self.label >= 0 and self.margin < 0.5 - 1e-9 else -1
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Why it is there, in words."""
         if self.label < 0:
@@ -129,17 +134,22 @@ class Explanation(Tabulated):
             lines += [f"By the weights that were given, {', '.join(told)}."] if told else []
         spoken = [[name for name in own if any(said.source == name for said in seen)] for own in self.groups]
         lines += [f"{_listed(own)} count as one." for own in spoken if len(own) > 1]
-        if self.by_labels != self.label:
+        if self.likelier >= 0:
+            where = self._cluster(self.likelier)
+            how = "about as likely" if is_tie(self.margin) else "more likely"
+            weighed = self.given_weights is not None and self.by_labels == self.label
             lines.append(
-                f"Its own labels suggest cluster {self._cluster(self.by_labels)}; it was grouped with "
-                f"instances that are like it or linked to it in {self._cluster(self.label)}."
+                f"With every source counted once, cluster {where} is {how}; the weights put it here."
+                if weighed
+                else f"By what its sources say, cluster {where} is {how}; it was grouped with instances that "
+                f"are like it or linked to it in {self._cluster(self.label)}."
             )
         if self.n_twins:
             lines.append(f"{counted(self.n_twins, 'other instance')} got exactly these labels.")
         for turn in self.turns:
             had = "had not seen it" if turn.instead is None else f"had said {turn.instead!r}"
             lines.append(f"If {turn.source!r} {had}, it would be in cluster {self._cluster(turn.label)}.")
-        if not self.turns and len(seen) > 1 and self.by_labels == self.label:
+        if not self.turns and len(seen) > 1 and self.by_labels == self.label and self.likelier < 0:
             lines.append("No single source could have changed that.")
         return tuple(lines)
 

@@ -12,6 +12,7 @@ from consilience._support.values import counted
 from consilience.diagnostics.bases import support_of_bases
 from consilience.inference.counts import Finding, Tabulated
 from consilience.multiview.together import SIDES, LabelsAndViews
+from consilience.results.settling import is_likelier, told
 
 if TYPE_CHECKING:
     from consilience.results.fusion import Fusion
@@ -92,6 +93,10 @@ class Headline(Tabulated):
         How often unrelated sources would agree as much; NaN where it is not known.
     chance : str
         That they agree by chance, in a sentence; empty where they do not.
+    n_likelier : int
+        Instances for which another cluster is more likely than their own.
+    likelier : str
+        The same in a sentence that says why, and how many were moved, where that was asked for.
     """
 
     n_instances: int
@@ -111,6 +116,8 @@ class Headline(Tabulated):
     p_chance: float
     chance: str
     sides: Sides | None = None
+    n_likelier: int = 0
+    likelier: str = ""
 
     @property
     def merged(self) -> str:
@@ -143,6 +150,7 @@ class Headline(Tabulated):
         return (
             f"Mean confidence {self.confidence:.2f}; {self.unsure:.0%} of the instances are below .5."
             + self.unassigned
+            + (f" {self.likelier}" if self.likelier else "")
         )
 
     @property
@@ -177,6 +185,7 @@ def headline_of(fusion: Fusion) -> Headline:
         return np.asarray(np.bincount(z, counts * values, k) / np.maximum(size, 1))
 
     sources = sources_of(fusion)
+    n_likelier = int(found.counts[is_likelier(fusion)].sum())
     return Headline(
         n_instances=int(found.counts.sum()),
         n_unassigned=int(found.counts[~assigned].sum()),
@@ -191,6 +200,8 @@ def headline_of(fusion: Fusion) -> Headline:
         sources=sources,
         warnings=tuple(fusion.warnings),
         reading=found.reading,
+        n_likelier=n_likelier,
+        likelier=told(fusion, n_likelier),
         sides=_sides(fusion),
         by_chance=found.chance_test.by_chance,
         p_chance=found.chance_test.p_value,

@@ -44,6 +44,7 @@ class Result:
     reading: str = ""
     chance: str = ""  # that the sources agree no more than by chance
     p_chance: float | None = None
+    likelier: str = ""
     effective_number: float | None = None
     dependence: float | None = None
     agreement: float | None = None
@@ -68,6 +69,7 @@ def of(fusion: Fusion, job: Job) -> Result:
         reading=told.reading,
         chance=told.chance,
         p_chance=None if np.isnan(told.p_chance) else told.p_chance,
+        likelier=told.likelier,
         effective_number=found.bases.effective_number,
         dependence=found.dependence,
         agreement=float(np.nanmean(found.bases.agreement)),

@@ -182,15 +182,17 @@ function explained(i) {
     el("tbody", {}, ...rows),
   );
   const told = [];
-  if (by_labels[i] >= 0 && cluster >= 0 && by_labels[i] !== cluster)
+  const { margin, alternative } = result().instances;
+  const likelier = cluster >= 0 && alternative[i] >= 0 && margin[i] !== null && margin[i] < 0.5;
+  if (likelier)
     told.push(
-      `Its own labels suggest ${clusterName(by_labels[i])}; it was grouped with similar instances in ${clusterName(cluster)}.`,
+      `By what its sources say, ${clusterName(alternative[i])} is ${margin[i] < 0.45 ? "more" : "about as"} likely; it was grouped with similar instances in ${clusterName(cluster)}.`,
     );
   for (const [source, instead, to] of turns[i] ?? []) {
     const had = instead === null ? "had not seen it" : `had said ${instead}`;
     told.push(`If ${sources[source]} ${had}, it would be in ${clusterName(to)}.`);
   }
-  if (turns[i] !== null && !turns[i].length && seen.length > 1 && cluster >= 0)
+  if (turns[i] !== null && !turns[i].length && seen.length > 1 && cluster >= 0 && by_labels[i] === cluster && !likelier)
     told.push("No single source could have changed that.");
   for (const [id, count, c, agreeing, both] of nearest[i]) {
     const more = count > 1 ? ` and ${whole(count - 1)} more` : "";
