@@ -309,7 +309,6 @@ class TestWhatIsSaid:
                 "nan": [np.nan] * 12,
                 "key": [f"id{i}" for i in range(12)],
                 "one side": [float(i) if i % 2 else np.nan for i in range(12)],
-                "day": pd.date_range("2024-01-01", periods=12),
                 "lists": [[i] for i in range(12)],
                 "team": list("ab") * 6,
                 "good": np.arange(12) // 3,
@@ -325,12 +324,38 @@ class TestWhatIsSaid:
             "nan": "no values",
             "key": "occur only once",
             "one side": "in one cluster",
-            "day": "of type Datetime",
             "lists": "neither numbers nor categories",
             "team": "one of the base clusterings",
         }.items():
             assert words in said[name], name
             assert f"left out: {name} (" in str(found)
+
+    def test_of_numbers_and_dates_in_text(self):
+        labels = np.repeat([0, 1], 20)
+        rng = np.random.default_rng(0)
+        amount = 1000.0 + 2000.0 * labels + rng.normal(0, 50, 40)
+        days = pd.Timestamp("2020-01-01") + pd.to_timedelta(100 * labels + rng.integers(0, 20, 40), "D")
+        plain = pd.DataFrame({"revenue": amount.round(2), "since": days})
+        text = pd.DataFrame(
+            {
+                "revenue": [f"{value:,.2f}" for value in amount],
+                "since": days.strftime("%d.%m.%Y"),
+                "tier": ["gold", "?"] * 20,
+            }
+        )
+        text.loc[3, "revenue"] = "n/a"
+        plain.loc[3, "revenue"] = np.nan
+        found, wanted = profile(clustered(labels), text), profile(clustered(labels), plain)
+        assert {column.name: column.kind for column in found.columns} == {
+            "revenue": "number",
+            "since": "date",
+        }
+        for one, other in zip(found.columns, wanted.columns, strict=True):
+            assert one.as_dict() == other.as_dict()
+        assert ": mean 2020-0" in str(found)
+        assert [(one.name, one.reason) for one in found.left_out] == [
+            ("tier", "it has the same value everywhere")
+        ]
 
     def test_of_positions_that_look_like_names(self):
         labels = np.arange(12) % 2

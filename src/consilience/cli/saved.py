@@ -81,10 +81,7 @@ def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:
     """What --profile names: a table of other facts about the instances of a table, under ids of its type."""
     wanted = source.beside(path)
     assert wanted.id_column is not None
-    parts = [pa.Table.from_batches([piece]) for piece in files.pieces(path, wanted, text=False)]
-    if not parts:
-        raise InputError(f"{path} has no rows.", hint="a row per instance.")
-    facts = pa.concat_tables(parts, promote_options="permissive")
+    facts = files.read_features(path, wanted)
     ids = facts.column(wanted.id_column)
     as_text = table.index is None or table.index.dtype.kind not in "iu"
     kind = pa.string() if as_text else pa.int64()

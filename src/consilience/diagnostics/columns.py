@@ -18,8 +18,11 @@ from consilience._support.values import counted, did_you_mean, is_missing
 from consilience.core import hot
 from consilience.core.blocks import map_blocks
 from consilience.diagnostics.typical import in_words, shares_and_lifts, typicality
+from consilience.evidence.columns import Column, numbers_and_dates
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import Finding, Tabulated, corrected_association
+from consilience.io.cells import is_cell_mark
+from consilience.io.features import day_text
 from consilience.io.frames import require_ids, rows_text
 
 _LEVELS = 3  # of a category that are named for a cluster
@@ -80,7 +83,7 @@ class ColumnProfile(Tabulated):
     """What the clusters have to do with one column."""
 
     name: str
-    kind: str  # "number" or "category"
+    kind: str  # "number", "date" (in days since 1970) or "category"
     effect: float  # 0 (nothing) to 1 (the cluster says all)
     p_value: float  # of a difference this large in any of the columns by chance
     missing: float  # share of the instances without a value
@@ -156,7 +159,8 @@ class Profile(Tabulated):
             name = self.cluster_names[found.cluster]
             if isinstance(found, ClusterNumbers):
                 if found.n:
-                    text = f"{name}: mean {found.mean:.4g} ({found.shift:+.1f} sd)"
+                    mean = day_text(round(found.mean)) if column.kind == "date" else f"{found.mean:.4g}"
+                    text = f"{name}: mean {mean} ({found.shift:+.1f} sd)"
                     said.append((found.n * found.shift**2, text))
             elif found.levels:
                 top = found.levels[0]
@@ -192,8 +196,9 @@ def profile(
         A clustering.
     frame : pandas, polars or Arrow table
         A row per instance, in any order where the instances have ids, else in the order of the clustering. A
-        row of an unknown id is left out; an instance without a row has no values. Text, booleans and
-        categoricals are categories; NaN, None and empty text are missing.
+        row of an unknown id is left out; an instance without a row has no values. Text is read as
+        :func:`consilience.check_views` reads it: "1,234.50" is a number and "2020-04-25" a date. Other text,
+        booleans and categoricals are categories; NaN, None, blank text, NA, ? and the like are missing.
     on : str, optional
         Column of ids. None is the column that is named as the ids of the fusion are, or the index of a pandas
         frame.
@@ -261,13 +266,16 @@ def profile(
 
     read, left_out = [], []
     clustered = _known_by_name(partitions)
+    written = numbers_and_dates(
+        {own: values for own, values in given.items() if own != id_column and _may_be_read(values)}, name=name
+    )
     for column, values in given.items():
         if column == id_column:
             continue
         try:
             if column in clustered:
                 raise _NothingToSay("it is one of the base clusterings")
-            found = _column(column, values, place)
+            found = _column(column, values, place, written.get(column))
             _require_something(found, labels)
             read.append(found)
         except _NothingToSay as reason:
@@ -288,6 +296,7 @@ class _Column(NamedTuple):
     name: str
     values: np.ndarray
     levels: list[Any] | None = None
+    is_date: bool = False
 
     @property
     def seen(self) -> np.ndarray:
@@ -378,8 +387,17 @@ class _NothingToSay(Exception):
     """Why a column is left out."""
 
 
-def _column(name: str, values: nw.Series[Any], place: np.ndarray) -> _Column:
+def _may_be_read(values: nw.Series[Any]) -> bool:
+    """Whether a column may hold numbers or dates that are stored as something else."""
+    return values.dtype in (nw.String, nw.Object, nw.Unknown, nw.Date, nw.Datetime)
+
+
+def _column(
+    name: str, values: nw.Series[Any], place: np.ndarray, read: tuple[np.ndarray, Column] | None
+) -> _Column:
     kind = values.dtype
+    if read is not None:
+        return _numbers(name, read[0], place)._replace(is_date=read[1].kind == "date")
     if kind.is_numeric():
         return _numbers(name, values.cast(nw.Float64).to_numpy(), place)
     if kind in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
@@ -394,7 +412,9 @@ def _column(name: str, values: nw.Series[Any], place: np.ndarray) -> _Column:
 
 
 def _is_blank(value: Any) -> bool:
-    return is_missing(value) or (isinstance(value, str | bytes) and not value)
+    if isinstance(value, str):
+        return is_cell_mark(value)
+    return is_missing(value) or (isinstance(value, bytes) and not value)
 
 
 def _numbers(name: str, values: np.ndarray, place: np.ndarray) -> _Column:
@@ -529,7 +549,7 @@ def _describe(
     return [
         ColumnProfile(
             name=column.name,
-            kind="number" if column.levels is None else "category",
+            kind="date" if column.is_date else "number" if column.levels is None else "category",
             effect=float(effect),
             p_value=float(p_value),
             missing=float(1.0 - column.seen.mean()),

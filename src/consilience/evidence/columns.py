@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from consilience._support.errors import Hint, InputError
+from consilience._support.errors import Hint, InputError, InputTypeError
 from consilience._support.values import counted
 from consilience._support.warnings import warn
 from consilience.evidence.kinds import ColumnKind, SaidKind, overruling, said_of, split_kinds
 from consilience.io.cells import Dates, Numbers, dates_in, days_in_numbers, hours_in, numbers_in
-from consilience.io.features import RawColumn, day_text, level_text, number_text, raw_columns
+from consilience.io.features import RawColumn, day_text, level_text, number_text, raw_columns, raw_series
 from consilience.io.labels import look_alike
 
 __all__ = ["Column", "ColumnKind", "Columns", "Remark", "read_again", "read_columns", "split_kinds"]
@@ -320,6 +320,27 @@ def read_again(
         )
         values[np.ix_(empty, ticks)] = np.nan
     return values
+
+
+def numbers_and_dates(columns: Mapping[str, Any], *, name: str) -> dict[str, tuple[np.ndarray, Column]]:
+    """Those of some columns (of narwhals) that hold numbers or dates, as text or as such; and their values.
+
+    Columns that hold anything else, or nothing that can be read, are not among them.
+    """
+    where = _Where(name, None)
+    found: list[_Written | _Read] = []
+    for own, series in columns.items():
+        try:
+            found.append(_read_one(raw_series(series, own, name), None, where))
+        except (InputError, InputTypeError):
+            continue
+    common = _common_form(found)
+    read = [one.finished(common) if isinstance(one, _Written) else one for one in found]
+    return {
+        one.column.name: (one.values, one.column)
+        for one in read
+        if one.values is not None and one.column.kind in ("number", "date")
+    }
 
 
 # --- one column ---------------------------------------------------------------------------------------------

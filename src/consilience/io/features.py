@@ -93,7 +93,7 @@ def raw_columns(table: Any, name: str) -> list[RawColumn]:
     if len(set(names)) < len(names):
         twice = next(each for each in names if names.count(each) > 1)
         raise InputError(f"view {name!r} has two columns named {twice!r}.", hint="rename one of them.")
-    return [_raw_series(series, own, name) for own, series in zip(names, frame.iter_columns(), strict=True)]
+    return [raw_series(series, own, name) for own, series in zip(names, frame.iter_columns(), strict=True)]
 
 
 def _raw_array(table: Any, name: str) -> list[RawColumn]:
@@ -134,7 +134,8 @@ def _days_of(moments: np.ndarray) -> np.ndarray:
     return np.where(there, exact / 86_400_000_000, np.nan)
 
 
-def _raw_series(series: nw.Series[Any], own: str, name: str) -> RawColumn:
+def raw_series(series: nw.Series[Any], own: str, name: str) -> RawColumn:
+    """One column of a frame."""
     kind = series.dtype
     if kind.is_numeric():
         return RawColumn(own, numbers=_floats(series.cast(nw.Float64)))

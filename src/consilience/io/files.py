@@ -34,6 +34,7 @@ __all__ = [
     "is_text",
     "kind_of",
     "pieces",
+    "read_features",
     "read_view_tables",
     "renamed",
     "require_folder",

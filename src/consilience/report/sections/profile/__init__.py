@@ -8,6 +8,7 @@ from typing import Annotated
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted
 from consilience.diagnostics import Profile as Found
+from consilience.io.features import day_text
 from consilience.report.form import Id, Place
 from consilience.report.job import Job, plain_id
 from consilience.report.sections.answer import Warned
@@ -36,6 +37,7 @@ class InCluster:
     mean: float | None = None
     median: float | None = None
     shift: float | None = None
+    day: str = ""  # the mean of a date
     levels: list[Level] = field(default_factory=list)
 
 
@@ -96,6 +98,8 @@ def of(fusion: Fusion, job: Job) -> Result | None:
     told = found.as_dict()
     for column in told["columns"]:
         for cluster in column["clusters"]:
+            if column["kind"] == "date" and cluster["mean"] is not None:
+                cluster["day"] = day_text(round(cluster["mean"]))
             for level in cluster.get("levels", ()):
                 level["level"] = plain_id(level["level"])
     told["warnings"] = [Warned.of(text) for text in found.warnings]
