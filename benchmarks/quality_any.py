@@ -3,6 +3,7 @@
     python -m benchmarks.quality_any                   both groups of sets, one draw (about 20 minutes)
     python -m benchmarks.quality_any --sets held       the sets on which nothing was chosen
     python -m benchmarks.quality_any --only MSRCv1_5view --draws 2
+    python -m benchmarks.quality_any --penguins        a column that is an attribute, and no opinion
 
 Needs the benchmark files (see `consilience.datasets.load`). Of every set at most 700 instances. A view lacks
 30 to 70 % of its rows, a column of labels 30 to 70 % of its entries; instances of which nothing is left are
@@ -16,10 +17,13 @@ classes know it; the accuracy of both in one call; and the mean confidence and i
 """
 
 import argparse
+import os
 import warnings
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from benchmarks.quality_confidence import calibration_error, right
@@ -170,15 +174,36 @@ def summarise(rows):
     print(f"{'all':30s}" + " ".join(f"{v:7.3f}" for v in np.mean([row[2:] for row in rows], axis=0)))
 
 
+def penguins():
+    """Species from four lengths, alone and beside island and sex."""
+    data = pd.read_csv(Path(os.environ["CONSILIENCE_DATA"]) / "tables" / "penguins.csv")
+    lengths = data[[name for name in data if name.endswith(("_mm", "_g"))]]
+    data, lengths = data[lengths.notna().all(axis=1)], lengths[lengths.notna().all(axis=1)]
+    y = np.unique(data["species"], return_inverse=True)[1]
+    alone = fuse_views({"lengths": lengths}, 3, random_state=0)
+    print(f"lengths alone: {matched_accuracy_score(y, alone.labels):.3f}")
+    for names in (["island"], ["sex"], ["island", "sex"]):
+        fusion = fuse(data[names], 3, views={"lengths": lengths}, random_state=0)
+        lower = fuse(
+            data[names], 3, views={"lengths": lengths}, weights=dict.fromkeys(names, 0.5), random_state=0
+        )
+        right, then = (matched_accuracy_score(y, each.labels) for each in (fusion, lower))
+        print(f"and {' and '.join(names)}: {right:.3f}; of half the weight: {then:.3f}")
+        print(*(f"  {finding}" for finding in fusion.warnings), sep="\n")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--sets", choices=("dev", "held"))
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS))
     parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--penguins", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    for group in [given.sets] if given.sets else SETS:
+    if given.penguins:
+        penguins()
+    for group in [] if given.penguins else [given.sets] if given.sets else SETS:
         print(f"== {group}")
         summarise(run(given.only or SETS[group], given.draws, given.settings))
         if given.only:

@@ -391,3 +391,22 @@ def test_labels_keep_partitions():
     _, labels, views = make()
     fusion = fuse(Partitions.of(labels, unobserved="keep"), 3, views=views, random_state=0)
     np.testing.assert_array_equal(fusion.labels, fuse(labels, 3, views=views, random_state=0).labels)
+
+
+def test_stability_refits_both_sides():
+    _, labels, views = make(n=120, noise_labels=1)
+    fusion = fuse(labels, 3, views=views, random_state=0)
+    found = fusion.stability(n_resamples=2)
+    assert {left.without[0] for left in found.refits if left.part == "left out"} == {*labels, *views}
+    lost = {left.without[0]: left.ari for left in found.refits if left.part == "left out"}
+    assert lost["noise0"] > 0.95
+
+
+def test_kinds_of_views_can_be_said():
+    y, labels, views = make()
+    model = consilience.PSE(kind={"view0": "measurements"})
+    fusion = fuse(labels, 3, views=views, method=model, random_state=0)
+    np.testing.assert_array_equal(fusion.labels, fuse(labels, 3, views=views, random_state=0).labels)
+    answers = pd.DataFrame({"colour": np.array(["red", "blue", "green"])[y], "age": y + 0.5})
+    mixed_table = fuse(labels, 3, views={"form": answers}, random_state=0)
+    assert matched_accuracy_score(y, mixed_table.labels) > 0.9

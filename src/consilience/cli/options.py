@@ -129,6 +129,25 @@ Stability = Annotated[
         "same and which source drives it; see consilience stability.",
     ),
 ]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "What a view holds, as in --kind notes=counts (measurements, links, binary, log-counts), or "
+            "a column, as in --kind clinic.stage=category (number, number:comma, yes/no, I<II<III, date, "
+            "date:day-first, left-out). Repeatable."
+        ),
+        metavar="VIEW=KIND",
+    ),
+]
+BesideLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--views",
+        help="Table of features that is merged together with the labels, joined by --id. Repeatable.",
+        metavar="FILE",
+    ),
+]
 Noise = Annotated[
     bool,
     typer.Option(

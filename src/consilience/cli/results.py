@@ -185,6 +185,7 @@ def _answer(fusion: Fusion) -> Columns:
         "margin": found.margin,
         "coverage": found.coverage,
         "alternative": found.alternative,
+        **({} if fusion.mixed is None else {"decided_by": object_array(fusion.decided_by.tolist())}),
     }
     return lambda rows: _named({name: values[rows] for name, values in columns.items()}, fusion.cluster_names)
 

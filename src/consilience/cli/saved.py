@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,12 +18,15 @@ from consilience import Fusion, Partitions
 from consilience._support.errors import InputError, UsageError
 from consilience._support.values import counted, did_you_mean
 from consilience.evidence.builder import Frozen
-from consilience.evidence.reading import Joined, require_ids
+from consilience.evidence.reading import Joined, read_labels, require_ids
+from consilience.evidence.views import Views
 from consilience.inference.placement import Placed
 from consilience.io import excel, files
 from consilience.io.files import Source
+from consilience.multiview.together import LabelsAndViews
 from consilience.results.drift import Watch
 from consilience.results.following import label_column, of_columns
+from consilience.results.together import join
 
 Told = Callable[[str, int, int], None]
 _SHOWN = 5  # labels in a sentence
@@ -159,6 +163,64 @@ def place_views(fusion: Fusion, paths: Sequence[str], source: Source) -> Newcome
     views = told.read_new(files.read_view_tables(paths, source), on=id_name)
     ids = np.arange(views.n_instances) if views.index is None else views.index.astype(object)
     return Newcomers(fusion.place(views), {id_name or "row": ids}, "")
+
+
+def read_beside(
+    paths: Sequence[str],
+    source: Source,
+    table: Partitions,
+    kind: Any = None,
+    model: LabelsAndViews | None = None,
+) -> Views:
+    """Tables of features beside labels, under ids of their type; as a fitted `model` reads them."""
+    own = replace(source, columns=(), header=None)
+    tables, on = files.read_view_tables(paths, own), own.id_name(paths)
+    if on is not None and table.index is not None:
+        wanted = pa.int64() if table.index.dtype.kind in "iu" else pa.string()
+        for name, each in tables.items():
+            at = each.schema.get_field_index(on)
+            try:
+                tables[name] = each.set_column(at, on, each.column(on).cast(wanted))
+            except pa.ArrowInvalid as error:
+                raise InputError(
+                    f"the ids of {name} are no whole numbers, as those of the labels are.",
+                    hint="use the same ids.",
+                ) from error
+    if model is not None:
+        return model.read_new_views(tables, on=on)
+    return consilience.check_views(tables, on=on, kind=kind, unobserved="keep")
+
+
+def place_both(
+    fusion: Fusion,
+    model: LabelsAndViews,
+    paths: Sequence[str],
+    sources: Callable[[], Sequence[Any]],
+    views: Sequence[str],
+    source: Source,
+    *,
+    strict: bool,
+) -> Newcomers:
+    """Place instances by their labels, by the views they have, or by both, joined by id.
+
+    Files that are all called like views are views.
+    """
+    fitted = fusion.partitions
+    if not views and all(name in model.view_names_ for name in files.stems(paths)):
+        read = read_beside(paths, source, fitted, model=model)
+        ids = np.arange(read.n_instances) if read.index is None else read.index.astype(object)
+        return Newcomers(fusion.place(None, views=read), {source.id_name(paths) or "row": ids}, "")
+    table = read_labels(sources(), negative=fitted.negative, unobserved="keep").in_full()
+    joined = join(table, read_beside(views, source, table, model=model)) if views else None
+    table = table if joined is None else joined.table
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        placed = fusion.place(
+            table, views=None if joined is None else joined.views, unknown="error" if strict else "missing"
+        )
+    ids = np.arange(len(placed.labels)) if table.index is None else table.index.astype(object)
+    said = " ".join(str(each.message) for each in caught)
+    return Newcomers(placed, {str(table.index_name or "row"): ids}, said)
 
 
 def _known_names(fitted: Partitions, stem: str, names: Sequence[str]) -> dict[str, str]:

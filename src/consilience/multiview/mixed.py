@@ -94,7 +94,7 @@ def relations(views: Sequence[View], codes: np.ndarray, offsets: np.ndarray) -> 
     for i in range(m):
         for j in range(i + 1, m):
             table = tables[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
-            put(v_n + i, v_n + j, _tau(table), _tau(table.T))
+            put(v_n + i, v_n + j, tau_of(table), tau_of(table.T))
     return Relations(r, s)
 
 
@@ -122,7 +122,7 @@ def _by_labels(f: np.ndarray, label: np.ndarray, k: int, own: float) -> tuple[fl
     return adjusted / own, float(np.sqrt(2 * (k - 1) / freedom)) / (n - 1) / own
 
 
-def _tau(table: np.ndarray) -> tuple[float, float]:
+def tau_of(table: np.ndarray) -> tuple[float, float]:
     """How far the first label of a table of counts says the second, less chance, and its deviation."""
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     n, (g, h) = float(table.sum()), table.shape

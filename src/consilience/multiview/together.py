@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_mutual_info_score, euclidean_distances
+from sklearn.metrics import euclidean_distances
 
 from consilience._support.threads import one_thread
 from consilience._support.values import counted
@@ -15,7 +15,7 @@ from consilience.core.grouping import largest_first, row_keys
 from consilience.evidence.partitions import Partitions
 from consilience.evidence.views import TableReading, Views
 from consilience.inference.counts import Finding
-from consilience.multiview.mixed import MixedResult, in_order, mix
+from consilience.multiview.mixed import MixedResult, in_order, mix, tau_of
 from consilience.multiview.neighbours import InView, mean_support, support_of_clusters
 from consilience.multiview.pse import PSE, View, embed_view, neighbourhoods_of_new, rank_of
 from consilience.multiview.reading import ViewReading, says_something, stored
@@ -383,7 +383,9 @@ def _repeated(model: LabelsAndViews, table: Partitions) -> list[Finding]:
         both = (table.codes[:, j] >= 0) & (model.labels_ >= 0)
         if model.label_weights_[j] == 0 or not both.any():
             continue
-        agreement = adjusted_mutual_info_score(model.labels_[both], table.codes[both, j])
+        shared = np.zeros((model.n_clusters, len(table.categories[j])))
+        np.add.at(shared, (model.labels_[both], table.codes[both, j]), 1.0)
+        agreement = tau_of(shared)[0]  # how far the cluster says the label
         if agreement > _REPEATED:
             out.append(
                 Finding(

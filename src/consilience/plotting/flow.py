@@ -122,7 +122,7 @@ def _of_bases(fusion: Fusion, bases: str | Sequence[str] | None) -> list[_Column
     require_fusion(fusion, "plot_flow", labels=True)
     partitions = fusion.partitions
     palette = cluster_colors(fusion.n_numbers)
-    best = partitions.names[int(np.nanargmax(fusion.agreement))]
+    best = partitions.names[int(np.nanargmax(fusion.agreement[: len(partitions.names)]))]
     columns = []
     stands_for = base_cluster_colors(fusion)
     for j in chosen_bases(partitions, best if bases is None else bases, "plot_flow"):

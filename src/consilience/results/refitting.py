@@ -14,10 +14,12 @@ from sklearn.base import clone
 from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted
 from consilience.consensus import LabelMethod
+from consilience.core.grouping import row_keys
 from consilience.evidence.views import Views, check_views
 from consilience.inference.counts import JointRows, joint_rows
 from consilience.multiview.rows import canonical_order
-from consilience.results.labels import fuse_partitions
+from consilience.multiview.together import LabelsAndViews
+from consilience.results.labels import fuse, fuse_partitions
 from consilience.results.preparing import merge_rows
 from consilience.results.views import fuse_views
 
@@ -56,6 +58,14 @@ def refitting_of(fusion: Fusion, views: Any = None, mask: Any = None, on: str | 
             "this result holds no method that could be fitted again.",
             hint="ask for the stability of what fuse or fuse_views returned.",
         )
+    if fusion.mixed is not None:
+        if views is not None or fusion.given_views is None:
+            raise InputTypeError(
+                "a saved result does not hold the tables that were merged together with labels.",
+                hint="ask for the stability of what fuse returned.",
+                command="ask for it when they are merged: consilience fuse ... --views FILE --stability",
+            )
+        return _Both(fusion, fusion.mixed, fusion.given_views.table)
     if fusion.partitions.views is None:
         if views is not None:
             raise InputTypeError(
@@ -169,6 +179,61 @@ class _Views:
             warnings.simplefilter("ignore")
             fusion = fuse_views(part, self._n_clusters, method=method, random_state=seed, **self._settings)
         found = np.full(len(counts), -1)
+        found[rows] = fusion.labels
+        return found
+
+
+class _Both:
+    """Labels, tables of features and the answer, a row per instance."""
+
+    noun = "source"
+
+    def __init__(self, fusion: Fusion, model: LabelsAndViews, views: Views) -> None:
+        table, numbering = fusion.partitions, fusion.partitions.canonical.numbering
+        keys = row_keys(numbering.recode(table.codes), np.diff(numbering.offsets))
+        instances, of_views = canonical_order(views.arrays, views.observed, beside=keys)
+        self._table, self._views = table.take(instances), views.part(instances)
+        self._n_labels = table.n_partitions
+        self.order = np.concatenate([table.canonical.bases, self._n_labels + of_views])
+        self.labels = fusion.labels[instances]
+        self.counts = np.ones(len(instances), dtype=np.int64)
+        self.sources = model.source_names_
+        self._n_clusters, self._given = model.n_clusters, model.given_
+
+    def fit(self, counts: np.ndarray, sources: Sequence[int], seed: int) -> np.ndarray:
+        m = self._n_labels
+        columns = [j for j in sorted(sources) if j < m]
+        tables = [j - m for j in sorted(sources) if j >= m]
+        seen = np.hstack([self._table.observed[:, columns], self._views.observed[:, tables]])
+        rows = np.flatnonzero((counts > 0) & seen.any(axis=1))
+        columns = [j for j in columns if self._table.observed[rows, j].any()]
+        tables = [v for v in tables if self._views.observed[rows, v].any()]
+        if not columns and not tables:
+            raise InputError("no instance is left.", hint="keep more of them.")
+        _require_linked(
+            np.hstack([self._table.observed[rows][:, columns], self._views.observed[rows][:, tables]])
+        )
+        found = np.full(len(counts), -1)
+        labels = self._table.take(rows).choose(columns).compact() if columns else None
+        chosen = [*columns, *(m + v for v in tables)]
+        given = {self.sources[j]: float(self._given[j]) for j in chosen if not np.isnan(self._given[j])}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if labels is None:
+                part = self._views.part(rows, tables)
+                fusion = fuse_views(part, self._n_clusters, view_weights=given or None, random_state=seed)
+            elif not tables and len(columns) == 1:  # there is nothing to merge
+                found[rows] = labels.codes[:, 0]
+                return found
+            else:
+                views = self._views.part(rows, tables) if tables else None
+                fusion = fuse(
+                    *(labels, self._n_clusters),
+                    views=views,
+                    weights=given or None,
+                    unobserved="noise",
+                    random_state=seed,
+                )
         found[rows] = fusion.labels
         return found
 

@@ -31,17 +31,7 @@ def cluster(
             metavar="NAME",
         ),
     ] = "auto",
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "What a view holds, as in --kind notes=counts (measurements, links, binary, log-counts), or "
-                "a column, as in --kind clinic.stage=category (number, number:comma, yes/no, I<II<III, date, "
-                "date:day-first, left-out). Repeatable."
-            ),
-            metavar="VIEW=KIND",
-        ),
-    ] = None,
+    kind: options.Kind = None,
     weight: Annotated[
         list[str] | None,
         typer.Option(

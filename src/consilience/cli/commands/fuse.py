@@ -33,10 +33,13 @@ def fuse(
     weights: Annotated[
         str | None,
         typer.Option(
-            help="How much columns count, as in bank_a=2,bank_b=1; 1 by default.", metavar="A=N,..."
+            help="How much columns count, as in bank_a=2,bank_b=1; 1 by default. With --views, views too.",
+            metavar="A=N,...",
         ),
     ] = None,
     group: options.Groups = None,
+    views: options.BesideLabels = None,
+    kind: options.Kind = None,
     param: options.Parameters = None,
     writing: options.WritingLabels,
     reading: options.Scanning,
@@ -51,13 +54,30 @@ def fuse(
     Example: `consilience fuse banks.csv --id customer -k 4 -o merged.csv --report page.html`
 
     Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
+
+    With features: `consilience fuse banks.csv --views payments.csv --id customer -k 4 -o merged.csv`
     """
-    job = cli.job.Job(labels, reading, writing, engines, profile, like, like_column, quiet)
+    tables = list(views or ())
+    job = cli.job.Job(
+        labels, reading, writing, engines, profile, like, like_column, quiet=quiet, beside=tables
+    )
     k = options.n_clusters(clusters)
     chosen = method if method.lower() == "auto" and not param else options.method(method, param)
     settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
     counts = None if weights is None else _weights(weights)
     groups = options.groups(group)
+    if tables:
+        if groups is not None:
+            raise UsageError(
+                "--group is about columns of labels, and --views brings other sources.",
+                hint="give near copies lower --weights instead.",
+            )
+        _fuse_with_views(
+            job, tables, k, kind, counts, name_after, method, param, unobserved, seed, noise, stability
+        )
+        return
+    if kind:
+        raise UsageError("--kind says how views are read.", hint="also give --views.")
     engine = job.engine()
     job.check_outputs()
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
@@ -101,6 +121,56 @@ def fuse(
             random_state=seed,
             progress=run.told,
             **settings,
+        )
+        run.write(fusion, stability=stability)
+
+
+def _fuse_with_views(
+    job: cli.job.Job,
+    paths: list[str],
+    k: Any,
+    kind: list[str] | None,
+    counts: dict[str, float] | None,
+    name_after: str | None,
+    method: str,
+    param: list[str] | None,
+    unobserved: Unobserved,
+    seed: int,
+    noise: bool,
+    stability: bool,
+) -> None:
+    """Labels and tables of features, joined by id."""
+    if method.lower() != "auto" or param:
+        raise UsageError(
+            "labels and views together are merged in one way.", hint="leave out --method and --param."
+        )
+    if job.engines.engine in (options.Engine.blocks, options.Engine.dask):
+        raise UsageError(
+            f"--engine {job.engines.engine.value} reads labels in blocks, and neighbours in views need all "
+            "rows at once.",
+            hint="leave out --engine, or merge the labels alone.",
+        )
+    job.check_outputs()
+    job.require_memory()
+    with job.run() as run:
+        table = run.labels(options.Engine.memory, Unobserved.largest, noise=noise).in_full()
+        if name_after is not None and name_after not in table.names:
+            raise UsageError(
+                f"--name-after: no base clustering with labels is called {name_after!r}.",
+                did_you_mean(name_after, table.names),
+            )
+        read = cli.saved.read_beside(paths, job.source, table, options.by_view("kind", kind) or None)
+        run.told("merging")
+        fusion = consilience.fuse(
+            table,
+            k,
+            views=read,
+            like=run.earlier,
+            weights=counts,
+            named_after=name_after,
+            unobserved=unobserved.value,
+            random_state=seed,
+            progress=run.told,
         )
         run.write(fusion, stability=stability)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from consilience import cli
+from consilience._support.errors import UsageError
 from consilience.cli import options
 from consilience.results.drift import Watch, require_labels
 
@@ -22,6 +23,14 @@ def predict(
         ),
     ],
     *,
+    views: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--views",
+            help="Of a result of labels and views: a table of features beside the labels. Repeatable.",
+            metavar="FILE",
+        ),
+    ] = None,
     output: options.Output = None,
     chances: options.Chances = None,
     excel_csv: options.ExcelCsv = False,
@@ -48,13 +57,22 @@ def predict(
 
     Example: `consilience predict segments.consilience new.csv --id customer -o placed.csv`
     """
-    job = cli.job.Job(new, reading, quiet=quiet)
+    tables = list(views or ())
+    job = cli.job.Job(new, reading, quiet=quiet, beside=tables)
     if excel_csv:
         cli.job.require_csv([output or "-", chances])
-    cli.job.check_outputs([result, *new], [output, chances])
+    cli.job.check_outputs([result, *new, *tables], [output, chances])
     with job.run() as run:
         fusion = cli.saved.read_result(result)
-        if fusion.partitions.views is None:
+        if tables and fusion.mixed is None:
+            raise UsageError(f"{result} is no result of labels and views.", hint="leave out --views.")
+        if fusion.mixed is not None:
+            if fail_on_drift is not None or adapt:
+                require_labels(fusion, "--adapt" if adapt else "--fail-on-drift")
+            found = cli.saved.place_both(
+                fusion, fusion.mixed, new, run.sources, tables, job.source, strict=strict
+            )
+        elif fusion.partitions.views is None:
             watch = Watch(fusion)
             run.drift, run.fail_below = lambda: watch.found() if watch.enough else None, fail_on_drift
             found = cli.saved.place_labels(
