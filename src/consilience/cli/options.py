@@ -134,8 +134,8 @@ Kind = Annotated[
     typer.Option(
         help=(
             "What a view holds, as in --kind notes=counts (measurements, links, binary, log-counts), or "
-            "a column, as in --kind clinic.stage=category (number, number:comma, yes/no, I<II<III, date, "
-            "date:day-first, left-out). Repeatable."
+            "a column, as in --kind clinic.stage=category (number, number:comma, yes/no, date, "
+            "date:day-first, left-out, or levels joined by < in their order). Repeatable."
         ),
         metavar="VIEW=KIND",
     ),

@@ -187,7 +187,7 @@ def read_beside(
                     hint="use the same ids.",
                 ) from error
     if model is not None:
-        return model.read_new_views(tables, on=on)
+        return model.read_new(tables, on=on)
     return consilience.check_views(tables, on=on, kind=kind, unobserved="keep")
 
 
