@@ -147,33 +147,38 @@ function explained(i) {
   const sources = groups ? [...new Set(groups)] : names;
   const seen = said[i].filter((answer) => answer >= 0);
   if (!seen.length) return [el("p", {}, "No source saw it.")];
-  const mean = (places) => {
-    const total = new Map();
-    for (const answer of places) {
+  const mean = (places, weights = places.map(() => 1)) => {
+    const total = new Map(),
+      sum = weights.reduce((a, b) => a + b);
+    places.forEach((answer, place) => {
       const shares = answers.shares[answer];
       for (let p = 0; p < shares.length; p += 2)
-        total.set(shares[p], (total.get(shares[p]) ?? 0) + shares[p + 1] / 1000 / places.length);
-    }
+        total.set(shares[p], (total.get(shares[p]) ?? 0) + ((shares[p + 1] / 1000) * weights[place]) / sum);
+    });
     return total;
   };
-  const support = mean(seen);
+  // Sources of a group that counts as one share a voice.
+  const group = result().bases?.group;
+  const voices = (b) => (group?.[b] ? said[i].filter((answer, j) => answer >= 0 && group[j] === group[b]).length : 1);
+  const weights = said[i].flatMap((answer, b) => (answer >= 0 ? [1 / voices(b)] : []));
+  const support = mean(seen, weights);
   const shown = [...support.keys()].sort((a, b) => support.get(b) - support.get(a) || a - b).slice(0, 6);
   const cells = (shares) =>
     shown.map((c) => el("td", { class: "number cell", style: `--v: ${shares.get(c) ?? 0}` }, share(shares.get(c) ?? 0)));
-  const line = (name, text, places) =>
+  const line = (name, text, places, weighing) =>
     el(
       "tr",
       {},
       el("th", { scope: "row", class: "name" }, el("bdi", { title: name }, cut(name, 32))),
       el("td", { class: "text" }, el("bdi", { title: text }, cut(text, 40))),
-      ...(places.length ? cells(mean(places)) : shown.map(() => el("td", { class: "number" }, "–"))),
+      ...(places.length ? cells(mean(places, weighing)) : shown.map(() => el("td", { class: "number" }, "–"))),
     );
   const rows = sources.map((name, j) => {
     const places = said[i].filter((answer, b) => answer >= 0 && (groups ? groups[b] === name : b === j));
     const text = groups ? counted(places.length, "base clustering") : String(answers.label[places[0]]);
     return line(name, places.length ? text : "not seen", places);
   });
-  rows.push(line("mean", "", seen));
+  rows.push(line("mean", "", seen, weights));
   const head = ["Source", "Said", ...shown.map((c) => `in ${called(c)}`)];
   const body = el(
     "table",
