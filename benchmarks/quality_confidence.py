@@ -2,6 +2,7 @@
 
     python -m benchmarks.quality_confidence             about ten minutes on one core
     python -m benchmarks.quality_confidence --tables 4  a quick look
+    python -m benchmarks.quality_confidence --chances   chances of all clusters, also of newcomers
 
 The pools need the benchmark files (see `consilience.datasets.load`) and are left out without them. Consensus
 labels come from PCE and from a normalised cut of the graph of instances and base clusters, at the true number
@@ -22,11 +23,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.quality_n_clusters import POOLS
 from benchmarks.quality_pce import show
-from consilience import PCE, Partitions, datasets
+from consilience import PCE, Partitions, datasets, fuse
 from consilience.core.tables import contingency, gather
 from consilience.diagnostics import confidence
 from consilience.inference.counts import joint_rows, label_counts
 from consilience.inference.posterior import judge
+from consilience.inference.settling import INDEPENDENT
 from consilience.missing import drop_labels
 
 FIRST_COLUMN = 50
@@ -217,6 +219,64 @@ def evaluate(n_tables):
     return scores, curves
 
 
+def of_chances(n_tables):
+    """Scores of `fusion.chances`, and of `fusion.place(...).chances` of a fifth that was not merged."""
+    scores = defaultdict(list)
+    for groups, y, base in tables(n_tables):
+        rng = np.random.default_rng((SEED, len(y)))
+        rows = rng.permutation(np.flatnonzero((base >= 0).any(axis=1)))[:2000]
+        new, old = rows[: len(rows) // 5], rows[len(rows) // 5 :]
+        k = len(np.unique(y[old]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                fusion = fuse(base[old], k, random_state=0)
+            except ValueError:  # nothing links the sources
+                continue
+            placed = fusion.place(base[new], unknown="missing")
+        cluster_of = matching(y[old], fusion.labels, int(y.max()) + 1)
+        found = {"merged": (fusion.chances, old), "newcomers": (placed.chances, new)}
+        low = fusion.evidence.dependence <= INDEPENDENT
+        kind = "pools" if "pool" in groups[0] or "pixraw" in groups[0] else "planted"
+        kind = groups[0] if groups[0].startswith(("one", "shared")) else kind
+        for who, (chance, place) in found.items():
+            row = chance_scores(chance, cluster_of[y[place]])
+            for group in (kind, f"{kind}, dependence {'up to' if low else 'above'} {INDEPENDENT:g}"):
+                scores[group, who].append((*row, fusion.diagnostics.ranks_only))
+    for (group, who), values in sorted(scores.items()):
+        brier, log_loss, top, classwise, ranks = np.mean(values, axis=0)
+        yield {
+            "": group,
+            "instances": who,
+            "tables": len(values),
+            "Brier": f"{brier:.3f}",
+            "log loss": f"{log_loss:.2f}",
+            "ECE, top-1": f"{top:.3f}",
+            "ECE, class-wise": f"{classwise:.3f}",
+            "said to rank only": f"{ranks:.0%}",
+        }
+
+
+def matching(y, labels, n_classes):
+    """The cluster of every class by the best matching, -1 for a class that has none."""
+    counts = np.zeros((labels.max() + 1, n_classes))
+    np.add.at(counts, (labels, y), 1)
+    clusters, classes = linear_sum_assignment(-counts)
+    found = np.full(n_classes, -1)
+    found[classes] = clusters
+    return found
+
+
+def chance_scores(chance, true):
+    """Brier score, log loss, calibration error of the largest chance and of all, against true clusters."""
+    hit = (true[:, None] == np.arange(chance.shape[1])).astype(float)
+    brier = np.mean(((chance - hit) ** 2).sum(axis=1) + (true < 0))
+    own = np.where(true >= 0, chance[np.arange(len(true)), true], 0.0)
+    top = calibration_error(chance.max(axis=1), chance.argmax(axis=1) == true)
+    classwise = np.mean([calibration_error(column, ok) for column, ok in zip(chance.T, hit.T, strict=True)])
+    return brier, -np.log(np.maximum(own, 1e-6)).mean(), top, classwise
+
+
 def conflicts(n_tables):
     """Two equal sources, and the rows where they contradict each other: which of them the consensus follows
     must not matter. Then with a third source that knows nothing."""
@@ -264,8 +324,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tables", type=int, default=40)
-    n_tables = parser.parse_args().tables
+    parser.add_argument("--chances", action="store_true", help="Brier score and more of all chances only.")
+    asked = parser.parse_args()
+    n_tables = asked.tables
     with threadpool_limits(1, user_api="blas"):
+        if asked.chances:
+            show("Chances of every cluster, of merged instances and of newcomers", list(of_chances(n_tables)))
+            return
         show_conflicts(conflicts(n_tables))
         scores, curves = evaluate(n_tables)
     rows = []

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from consilience import PSE, Partitions, fuse, fuse_views
+from consilience import APMC, EEIMVC, PSE, Partitions, fuse, fuse_views
 from consilience.cli.main import run
 from consilience.consensus import PCE
 from consilience.diagnostics import chances, confidence
+from consilience.multiview import OSLFIMVC
 from tests.oracles.diagnostics import plain_judgement
 from tests.planted import planted
 
@@ -191,3 +192,30 @@ def test_the_rest_goes_by_squared_distances(views):
     expected[place, model.labels_] = model.confidence_
     assert_allclose(model.chances_, expected, rtol=1e-6)
     check_laws(model.predict_proba(tables), model.predict(tables), model.predict_confidence(tables))
+
+
+@pytest.mark.parametrize("method", [APMC, EEIMVC, OSLFIMVC])
+def test_methods_with_centres_rank_clusters(views, method):
+    tables, mask = views
+    model = method(3, random_state=0).fit(tables, mask=mask)
+    found = model.predict_proba(tables, mask=mask)
+    assert found.shape == (150, 3)
+    assert_allclose(found.sum(axis=1), 1.0)
+    assert_array_equal(found.argmax(axis=1), model.predict(tables, mask=mask))
+
+
+def test_dask_collections_have_them_lazily():
+    da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    from consilience import dask as blockwise
+
+    _, base = planted(300, 5, 3, noise=0.2, missing=0.3, seed=1)
+    frame = pd.DataFrame(base, columns=list("abcde"))
+    model = blockwise.PCE(3, random_state=0).fit([base[:100], base[100:]])
+    expected = PCE(3, random_state=0).fit(base).predict_proba(base)
+    found = model.predict_proba(da.from_array(base, chunks=(100, 5)))
+    assert found.shape == (300, 3)
+    assert_allclose(found.compute(), expected, rtol=1e-9, atol=1e-12)
+    model = blockwise.PCE(3, random_state=0).fit(dd.from_pandas(frame, npartitions=3))
+    found = model.predict_proba(dd.from_pandas(frame, npartitions=3))
+    assert list(found.columns) == [0, 1, 2]
+    assert_allclose(found.compute(), expected, rtol=1e-9, atol=1e-12)

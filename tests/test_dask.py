@@ -91,6 +91,7 @@ def test_both_paths_give_the_labels_of_the_estimator_in_memory(
     new = new[(new >= 0).any(axis=1)]
     assert_array_equal(model.predict(new), in_memory.predict(new))
     assert_allclose(model.predict_confidence(new), in_memory.predict_confidence(new), rtol=1e-9)
+    assert_allclose(model.predict_proba(new), in_memory.predict_proba(new), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("max_distinct", [10**6, FEW])

@@ -115,13 +115,36 @@ class BlocksMixin:
         """
         if not hasattr(X, "__dask_graph__"):
             return super().predict(X)  # type: ignore[misc]
-        light = copy(self)  # the workers need no lazy collections
-        for name in ("_values_of_rows", *(f"{name}_" for name in _PER_INSTANCE)):
-            if name in vars(light):
-                delattr(light, name)
+        light = self._without_collections
         if hasattr(X, "map_partitions"):
             return X.map_partitions(_predict_frame, light, meta=("label", np.int64))
         return X.rechunk({1: -1}).map_blocks(_predict_array, light, dtype=np.int64, drop_axis=1)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The chance of every cluster for new instances; rows sum to one.
+
+        Parameters
+        ----------
+        X : table of labels, dask dataframe or dask array
+            As in `predict`; a dask collection gives one of its kind, a column per cluster.
+        """
+        if not hasattr(X, "__dask_graph__"):
+            return super().predict_proba(X)  # type: ignore[misc]
+        light, k = self._without_collections, len(self._answer.evidence.prior)  # type: ignore[attr-defined]
+        if hasattr(X, "map_partitions"):
+            meta = _chances_frame(X._meta_nonempty.iloc[:0], light, k)
+            return X.map_partitions(_chances_frame, light, k, meta=meta)
+        rows = X.rechunk({1: -1})
+        return rows.map_blocks(_chances_array, light, k, dtype=float, chunks=(rows.chunks[0], (k,)))
+
+    @property
+    def _without_collections(self) -> Any:
+        """What workers need: nothing lazy."""
+        light = copy(self)
+        for name in ("_values_of_rows", *(f"{name}_" for name in _PER_INSTANCE)):
+            if name in vars(light):
+                delattr(light, name)
+        return light
 
 
 def _predict_frame(frame: Any, model: Any) -> Any:
@@ -129,6 +152,17 @@ def _predict_frame(frame: Any, model: Any) -> Any:
 
     found = model.predict(frame.reset_index(drop=True)) if len(frame) else np.empty(0, dtype=np.int64)
     return pd.Series(found, index=frame.index, name="label")
+
+
+def _chances_frame(frame: Any, model: Any, k: int) -> Any:
+    import pandas as pd
+
+    found = model.predict_proba(frame.reset_index(drop=True)) if len(frame) else np.empty((0, k))
+    return pd.DataFrame(found, index=frame.index)
+
+
+def _chances_array(block: np.ndarray, model: Any, k: int) -> np.ndarray:
+    return np.asarray(model.predict_proba(block)) if len(block) else np.empty((0, k))
 
 
 def _predict_array(block: np.ndarray, model: Any) -> np.ndarray:

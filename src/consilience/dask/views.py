@@ -14,7 +14,7 @@ from consilience.dask.blocks import is_dask_array, load, reading
 from consilience.dask.engine import Engine, engine_for
 from consilience.dask.rows import BlockArray, dask_array, delayed_calls
 from consilience.multiview.kernels import nearest
-from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.rows import cluster_rows, shares_by_distance, unit_rows
 
 # Rows on which k-means runs. More are clustered by those: every so many-th row, and the nearest centres.
 MAX_ROWS = 10_000_000
@@ -200,6 +200,16 @@ class ViewBlocksMixin:
         """
         h = self._embed(X, mask)
         return nearest(h, self._centers).astype(np.int64) if len(h) else np.empty(0, dtype=np.int64)
+
+    def predict_proba(self: Any, X: Any, *, mask: Any = None) -> np.ndarray:
+        """Shares of the clusters for new instances, in memory: one over the squared distance to centres.
+
+        Parameters
+        ----------
+        X, mask
+            As in `predict`.
+        """
+        return shares_by_distance(unit_rows(self._embed(X, mask)), self._centers)
 
     def fit_transform(self: Any, X: Any, y: Any = None) -> Any:
         """Fit, and the places of all rows in the embedding: a lazy collection.

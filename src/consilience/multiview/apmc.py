@@ -32,7 +32,7 @@ from consilience.core.parameters import Count, Positive, parameters
 from consilience.core.stiefel import polar_factor
 from consilience.evidence.views import Views
 from consilience.multiview.base import EmbeddingMethod, Normalize
-from consilience.multiview.rows import cluster_rows, unit_rows
+from consilience.multiview.rows import cluster_rows, shares_by_distance, unit_rows
 from consilience.multiview.scaling import learn_scalings, scale_views
 from consilience.registry import About
 
@@ -500,6 +500,19 @@ class APMC(EmbeddingMethod):
         h = self._embed(X, mask)
         with one_thread():
             return pairwise_distances_argmin(h, self._centers).astype(self.labels_.dtype)
+
+    def predict_proba(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """Shares of the clusters for new instances, (n_new, n_clusters); rows sum to one.
+
+        In proportion to one over the squared distance to their centres: they rank clusters and instances and
+        are no chances. The largest is that of the cluster which `predict` gives.
+
+        Parameters
+        ----------
+        X, mask
+            As in `predict`.
+        """
+        return shares_by_distance(self._embed(X, mask), self._centers)
 
     def _embed(self, X: Any, mask: Any) -> np.ndarray:
         views = self._read_new_views(X, mask)

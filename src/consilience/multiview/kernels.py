@@ -31,7 +31,7 @@ from consilience.core.kernels import (
 from consilience.core.parameters import Count, NonNegative, Verbose, parameters
 from consilience.evidence.views import Views, check_views, one_table
 from consilience.multiview.base import EmbeddingMethod
-from consilience.multiview.rows import RowClusters, cluster_rows, unit_rows
+from consilience.multiview.rows import RowClusters, cluster_rows, shares_by_distance, unit_rows
 
 _FUNCTIONS = {"linear", "rbf", "poly", "cosine", "precomputed"}
 KernelOrEmbedding = Annotated[Any, StrOptions(_FUNCTIONS | {"embedding"}), callable]
@@ -114,6 +114,19 @@ class KernelMethod(EmbeddingMethod):
         """
         return self._nearest(self._embed(X, mask))
 
+    def predict_proba(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """Shares of the clusters for new instances, (n_new, n_clusters); rows sum to one.
+
+        In proportion to one over the squared distance to their centres: they rank clusters and instances and
+        are no chances. The largest is that of the cluster which `predict` gives.
+
+        Parameters
+        ----------
+        X, mask
+            As in `predict`.
+        """
+        return self._shares(self._embed(X, mask))
+
     def _embed(self, X: Any, mask: Any) -> np.ndarray:
         check_is_fitted(self)
         if self.kernel == "precomputed":
@@ -129,6 +142,9 @@ class KernelMethod(EmbeddingMethod):
 
     def _nearest(self, h: np.ndarray) -> np.ndarray:
         return nearest(h, self._centers)
+
+    def _shares(self, h: np.ndarray) -> np.ndarray:
+        return shares_by_distance(unit_rows(h), self._centers)
 
     def _read_views(self, X: Any, mask: Any, kind: Any = None) -> Views:
         """Views whose arrays hold features, or all similarities as they were given.

@@ -14,6 +14,7 @@ from consilience.core.sweeps import Progress
 from consilience.evidence.views import Views
 from consilience.multiview.kernels import cluster_embedding
 from consilience.multiview.late import LateFusion, common_directions, fuse_embeddings
+from consilience.multiview.rows import shares_by_distance
 from consilience.registry import About
 
 
@@ -169,3 +170,6 @@ class OSLFIMVC(LateFusion):
 
     def _nearest(self, h: np.ndarray) -> np.ndarray:
         return (h @ self.centers_.T).argmax(axis=1)
+
+    def _shares(self, h: np.ndarray) -> np.ndarray:
+        return shares_by_distance(h, self.centers_)

@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
+
+from consilience._support.threads import one_thread
 
 # Quick clusters are looked for among so many rows.
 _SAMPLE = 5_000
@@ -103,3 +105,10 @@ def canonical_order(
     views = sorted(range(len(arrays)), key=of_view.__getitem__)
     last = [] if beside is None else [beside]
     return np.lexsort([*last, *(keys[v] for v in views)]), np.array(views)
+
+
+def shares_by_distance(h: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Shares of the clusters in every row: one over the squared distance to their centres, to sum one."""
+    with one_thread():
+        near = 1.0 / np.maximum(euclidean_distances(h, centers, squared=True), 1e-12)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
