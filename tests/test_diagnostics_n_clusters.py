@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
-from consilience import Partitions
+from consilience import Partitions, fuse
 from consilience.diagnostics import choose_n_clusters, resample_n_clusters
 from consilience.generate import base_partitions
 from consilience.inference import counting
+from consilience.inference.counting import caution
 from consilience.inference.resampling import _distribution
 from tests.oracles.diagnostics import plain_eigenvalues, plain_support
 from tests.planted import planted
@@ -216,6 +217,39 @@ class TestModularity:
             assert "this is not a count of classes." in found.sentences[0]
             assert found.as_dict()["sentences"] == list(found.sentences)
         assert "about" in choose_n_clusters(Partitions.of(mixed(0)), random_state=0).sentences[0]
+
+
+class TestCaution:
+    """A number that was given hears what "auto" would have said of it."""
+
+    def test_one_cloud_is_flagged_and_clusters_are_not(self):
+        found = [caution(Partitions.of(cloud(seed)), 4) for seed in range(6)]
+        assert sum(any("one cloud" in sentence for sentence in each.warnings) for each in found) >= 5
+        for seed in range(6):
+            base = planted(300, 10, 5, noise=0.3, missing=0.3, seed=seed)[1]
+            assert caution(Partitions.of(base), 4).warnings == ()
+
+    def test_repeatability_is_that_of_auto(self):
+        for base in (mixed(0), planted(300, 12, 4, noise=0.1, missing=0.1, seed=0)[1]):
+            count = choose_n_clusters(Partitions.of(base), random_state=0)
+            said = caution(Partitions.of(base), count.n_clusters).repeatability
+            halves = count.curve.stability[count.n_clusters - 1]
+            shown = float(said.split("agree to ")[1].split()[0])
+            assert abs(shown - halves) < 0.15  # other halves
+            assert said.startswith("Repeatable" if shown >= 0.7 else "Not repeatable")
+
+    def test_nothing_is_said_where_nothing_can_be(self, monkeypatch):
+        table = Partitions.of(planted(100, 6, 3, noise=0.2, missing=0.0, seed=0)[1])
+        assert caution(table, 3).repeatability
+        for other, k in ((table, 1), (table, 31), (Partitions.of([[0], [1], [1], [0]]), 2)):
+            assert caution(other, k) == ("", ())
+        monkeypatch.setattr(counting, "_MAX_TABLE", 5)
+        assert caution(table, 3) == ("", ())
+
+    def test_fuse_says_it(self):
+        found = fuse(cloud(0), 5, method="DAL", random_state=0)
+        assert any("one cloud" in sentence for sentence in found.warnings)
+        assert found.headline.repeatability.startswith("Not repeatable")
 
 
 class TestUnimodalReference:

@@ -253,6 +253,15 @@ def test_agreement_by_chance_is_said_first_everywhere_and_nothing_advises_to_rep
         assert not re.search(r"(?<!do not )report clusters", text, re.I)
 
 
+def test_a_number_that_was_given_is_called_repeatable_or_not_everywhere(fusion):
+    said = fusion.headline.repeatability
+    silent = fusion.by_views or fusion.headline.by_chance or fusion.cluster_count is not None
+    assert (said == "") == silent
+    texts = (fusion.summary(), html.unescape(fusion._repr_html_()), _page_text(fusion))
+    assert all(said in text for text in (*texts, " ".join(fusion.headline.sentences)))
+    assert json.loads(json.dumps(summarize(fusion)))["results"][0]["repeatability"] == said
+
+
 def test_an_unrelated_source_is_named():
     rng = np.random.default_rng(0)
     table = {f"bank_{j}": column for j, column in enumerate(_labels().T)}
@@ -278,7 +287,9 @@ def test_counted_rows_say_what_repeated_ones_say():
     one, many = (CASES[name]().headline.as_dict() for name in ("counted", "repeated"))
     assert one.keys() == many.keys()
     assert one["likelier"] == many["likelier"]
-    for name in one.keys() - {"sources", "warnings", "reading", "sides", "chance", "likelier"}:
+    words = {"warnings", "reading", "chance", "repeatability", "likelier"}
+    for name in one.keys() - {"sources", "sides"} - words:
         np.testing.assert_allclose(one[name], many[name], atol=1e-9, err_msg=name)
     assert one["warnings"] == many["warnings"]
     assert one["chance"] == many["chance"]
+    assert one["repeatability"] == many["repeatability"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import diags_array
@@ -41,6 +41,7 @@ _REPEATABLE, _CLOUD = 0.7, 0.55  # agreement of halves from which on, and below 
 _MAX_LINKED = 3_000  # base clusters up to which all pairs of them are held for the tree
 _WEAK = 0.5  # a null level from which on chance explains so much that clusters may hide behind it
 _MIXED = 3.0  # largest over smallest number of base clusters from which on the answer is not to be trusted
+_MOST_CLUSTERS, _N_NULL = 30, 20
 _N_REFERENCES, _REFERENCE_FEATURES, _REFERENCE_STEPS = 8, 10, 15
 
 
@@ -164,10 +165,7 @@ class ClusterCount(Tabulated):
             ]
         halves = curve.stability[k - 1]
         if np.isfinite(halves):
-            out.append(
-                f"{'Repeatable' if self.repeatable else 'Not repeatable'}: two halves of the base "
-                f"clusterings agree to {halves:.2f} on {k} clusters (adjusted Rand index; 1 is the same)."
-            )
+            out.append(_repeatability(float(halves), k))
         if self.bases_have is not None:
             out.append(f"All base clusterings have {self.bases_have} clusters.")
         return tuple(out)
@@ -206,8 +204,8 @@ class ClusterCount(Tabulated):
 def choose_n_clusters(
     partitions: Any,
     *,
-    max_clusters: int = 30,
-    n_null: int = 20,
+    max_clusters: int = _MOST_CLUSTERS,
+    n_null: int = _N_NULL,
     reference: Literal["permutation", "unimodal"] = "permutation",
     random_state: Any = None,
 ) -> ClusterCount:
@@ -316,7 +314,7 @@ def choose_n_clusters(
     return _conclude(rows, curve, by_spectrum, n_significant, test)
 
 
-def beyond_chance(partitions: Any, *, n_null: int = 20, random_state: Any = 0) -> ChanceTest:
+def beyond_chance(partitions: Any, *, n_null: int = _N_NULL, random_state: Any = 0) -> ChanceTest:
     """Whether base clusterings agree more than those that have nothing to do with each other would.
 
     It depends on no method and no number of clusters. They do if Pearson's chi-square of their pairs says so
@@ -368,6 +366,52 @@ def beyond_chance(partitions: Any, *, n_null: int = 20, random_state: Any = 0) -
         return replace(
             found, beyond=bool(second > _level(_null_levels(rows, n_null, random_source(random_state))))
         )
+
+
+class Caution(NamedTuple):
+    """What is to be said of a number of clusters that was given."""
+
+    repeatability: str = ""  # whether two halves of the base clusterings find these clusters, in a sentence
+    warnings: tuple[Finding, ...] = ()
+
+
+def caution(partitions: Partitions, n_clusters: int) -> Caution:
+    """What `choose_n_clusters` would say of a number beside the number itself.
+
+    Nothing for one cluster, more than thirty, fewer than two base clusterings that say something, or very
+    many base clusters.
+
+    Cost: ten trees of at most 1000 rows; where two halves agree nowhere, also a spectrum and its null.
+    """
+    rows = _speaking(one_of_each(partitions.counting))
+    k_max = min(_MOST_CLUSTERS, int(rows.offsets[-1]) - 2, int(rows.counts.sum()) - 1)
+    if len(rows.offsets) <= 2 or not 2 <= n_clusters <= k_max or rows.offsets[-1] > _MAX_TABLE:
+        return Caution()
+    rng = random_source(0)
+    with one_thread("blas"):
+        halves = agreement_of_halves(rows, k_max, rng)
+        known = halves[np.isfinite(halves)]
+        cloudy = len(known) > 0 and bool(known.max() < _CLOUD) and not _has_clear_gap(rows, k_max, rng)
+    at = float(halves[n_clusters - 1])
+    return Caution(
+        _repeatability(at, n_clusters) if np.isfinite(at) else "", (_cloud_warning(),) if cloudy else ()
+    )
+
+
+def _has_clear_gap(rows: Rows, k_max: int, rng: np.random.RandomState) -> bool:
+    values, null = _spectrum(rows, k_max + 1)[0], _null_levels(rows, _N_NULL, rng)
+    n_significant = 1 + int(np.cumprod(values[1:] > _level(null)).sum())
+    if n_significant < 2:
+        return False
+    score = -np.diff(_above_chance(values, null.mean())) * np.arange(1, k_max + 1)
+    return _stands_out(score, 2 + int(score[1 : min(n_significant, k_max)].argmax()))
+
+
+def _repeatability(halves: float, k: int) -> str:
+    return (
+        f"{'Repeatable' if halves >= _REPEATABLE else 'Not repeatable'}: two halves of the base clusterings "
+        f"agree to {halves:.2f} on {k} clusters (adjusted Rand index; 1 is the same)."
+    )
 
 
 def _level(null: np.ndarray) -> float:
@@ -651,16 +695,7 @@ def _warnings(
     if n_clusters == 1:
         return tuple(out)
     if cloudy:
-        out.append(
-            Finding(
-                "this may be one cloud of points that is cut here and there: two halves of the base "
-                "clusterings agree on no number of clusters.",
-                hint=(
-                    "do not report clusters without other evidence; "
-                    "choose_n_clusters(..., reference='unimodal') compares with one cloud."
-                ),
-            )
-        )
+        out.append(_cloud_warning())
     if not clear:
         out.append(
             Finding(
@@ -679,3 +714,14 @@ def _warnings(
             )
         )
     return tuple(out)
+
+
+def _cloud_warning() -> Finding:
+    return Finding(
+        "this may be one cloud of points that is cut here and there: two halves of the base clusterings "
+        "agree on no number of clusters.",
+        hint=(
+            "do not report clusters without other evidence; "
+            "choose_n_clusters(..., reference='unimodal') compares with one cloud."
+        ),
+    )

@@ -24,6 +24,7 @@ from consilience.evidence.views import TableReading, Views
 from consilience.inference.adapting import place_adapted
 from consilience.inference.chance import compare_with_chance
 from consilience.inference.chances import chances_of_rows
+from consilience.inference.counting import Caution, caution
 from consilience.inference.counts import Finding, JointRows, joint_rows
 from consilience.inference.placement import Placed, Placement
 from consilience.inference.posterior import Evidence, fitted_rows, gather_evidence
@@ -378,16 +379,32 @@ class Fusion:
         """
         if self.by_views:
             return ChanceTest.unknown(self.opinions.names)
-        table = self.partitions
-        table = table if self.given_weights is None else table.weighted(self.given_weights)
-        if self.linked is not None:
-            repeated = (table.counts > 1).any()  # rows that stand for many instances keep their counts
-            table = merge_rows(table, self.linked)
-            table = table if repeated else replace(table, counts=np.ones_like(table.counts))
-        count = self.cluster_count
+        table, count = self._independent, self.cluster_count
         if self.linked is None and count is not None and count.beyond_chance is not None:
             return replace(compare_with_chance(table), beyond=count.beyond_chance)
         return beyond_chance(table)
+
+    @cached_property
+    def caution(self) -> Caution:
+        """What is to be said of a number of clusters that was given: one that was found has `cluster_count`.
+
+        Whether two halves of the base clusterings find these clusters, and whether there may be none. Nothing
+        where a method clustered views itself, and where the sources agree no more than by chance.
+        """
+        if self.by_views or self.cluster_count is not None or self.chance_test.by_chance:
+            return Caution()
+        return caution(self._independent, self.n_clusters)
+
+    @property
+    def _independent(self) -> Partitions:
+        """The base clusterings with their weights, and a row for instances that belong together."""
+        table = self.partitions
+        table = table if self.given_weights is None else table.weighted(self.given_weights)
+        if self.linked is None:
+            return table
+        repeated = (table.counts > 1).any()  # rows that stand for many instances keep their counts
+        table = merge_rows(table, self.linked)
+        return table if repeated else replace(table, counts=np.ones_like(table.counts))
 
     @cached_property
     def headline(self) -> Headline:
@@ -469,8 +486,8 @@ class Fusion:
 
     @property
     def warnings(self) -> list[Finding]:
-        """About the number of clusters, where it was found, and about the labels."""
-        count = self.cluster_count.warnings if self.cluster_count is not None else ()
+        """About the number of clusters, and about the labels."""
+        count = (self.caution if self.cluster_count is None else self.cluster_count).warnings
         found = self.diagnostics.warnings
         first = int(self.chance_test.by_chance)  # says it, and comes before all others
         return [*found[:first], *count, *found[first:]]

@@ -97,6 +97,9 @@ class Headline(Tabulated):
         Instances for which another cluster is more likely than their own.
     likelier : str
         The same in a sentence that says why, and how many were moved, where that was asked for.
+    repeatability : str
+        Whether two halves of the sources find these clusters, in a sentence, where their number was given and
+        that is known.
     """
 
     n_instances: int
@@ -115,6 +118,7 @@ class Headline(Tabulated):
     by_chance: bool
     p_chance: float
     chance: str
+    repeatability: str
     sides: Sides | None = None
     n_likelier: int = 0
     likelier: str = ""
@@ -166,6 +170,7 @@ class Headline(Tabulated):
         """All of it in words."""
         sides = () if self.sides is None else self.sides.sentences
         rest = f"{self.found} from {self.evidence}.", *sides, self.sureness, self.reading
+        rest = (*rest, self.repeatability) if self.repeatability else rest
         return (self.chance, *rest) if self.chance else rest
 
     def __repr__(self) -> str:
@@ -206,6 +211,7 @@ def headline_of(fusion: Fusion) -> Headline:
         by_chance=found.chance_test.by_chance,
         p_chance=found.chance_test.p_value,
         chance=found.chance_test.sentence,
+        repeatability=fusion.caution.repeatability,
     )
 
 

@@ -30,7 +30,7 @@ def as_text(fusion: Fusion) -> str:
     if not fusion.by_views:
         n = fusion.diagnostics.bases.effective_number
         sure += f" Effective number of base clusterings: {n:.1f} (1: all say the same)."
-    lines += [sure, head.reading]
+    lines += [sure, head.reading, *([head.repeatability] if head.repeatability else [])]
     for table in (_clusters(fusion), _typical(fusion), _sources(fusion, _LISTED)):
         lines += ["", *table.lines()] if table.head else []
     lines += ["", *_read(fusion)] if fusion.tables else []
@@ -52,6 +52,8 @@ def as_html(fusion: Fusion) -> str:
     ]
     if head.sides is not None:
         paragraphs.append(escape(" ".join(head.sides.sentences)))
+    if head.repeatability:
+        paragraphs.append(escape(head.repeatability))
     if fusion.cluster_count is not None:
         paragraphs.append(escape(" ".join(fusion.cluster_count.sentences)))
     if fusion.changes is not None:

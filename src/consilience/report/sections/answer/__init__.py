@@ -45,6 +45,7 @@ class Result:
     chance: str = ""  # that the sources agree no more than by chance
     p_chance: float | None = None
     likelier: str = ""
+    repeatability: str = ""
     effective_number: float | None = None
     dependence: float | None = None
     agreement: float | None = None
@@ -68,6 +69,7 @@ def of(fusion: Fusion, job: Job) -> Result:
         ranks_only=found.ranks_only,
         reading=told.reading,
         chance=told.chance,
+        repeatability=told.repeatability,
         p_chance=None if np.isnan(told.p_chance) else told.p_chance,
         likelier=told.likelier,
         effective_number=found.bases.effective_number,
