@@ -601,6 +601,8 @@ def test_eeimvc_on_blocks_says_what_it_cannot_do():
         blockwise.EEIMVC(2).fit([[np.eye(3)]])
     with pytest.raises(ValueError, match="row 1 of view '0' is not finite"):
         blockwise.EEIMVC(2).fit([[np.array([[0.0, 1.0], [np.nan, 1.0]])]])
+    with pytest.raises(ValueError, match=r"view '0' holds something that is no number.*Hint: .*in memory"):
+        blockwise.EEIMVC(2).fit([[np.array([["a", 1.0], ["b", 2.0]], dtype=object)]])
     with pytest.raises(ValueError, match="row 0 is in no view"):
         blockwise.EEIMVC(2).fit([[np.array([[np.nan, np.nan], [0.0, 1.0]])]])
     with pytest.raises(TypeError, match="cannot read views in blocks"):

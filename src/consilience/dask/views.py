@@ -113,7 +113,7 @@ def load_views(piece: Any, number: int, names: tuple[str, ...]) -> ViewRows:
 
 
 def _load(piece: Any, names: tuple[str, ...]) -> tuple[list[np.ndarray], np.ndarray]:
-    arrays = [np.array(load(table), dtype=float) for table in piece]
+    arrays = [_numbers(load(table), (*names, "?")[min(v, len(names))]) for v, table in enumerate(piece)]
     if len(arrays) != len(names) or len({len(array) for array in arrays}) != 1:
         raise InputError(
             f"it has tables of {[len(array) for array in arrays]} rows for the views {list(names)}.",
@@ -126,7 +126,8 @@ def _load(piece: Any, names: tuple[str, ...]) -> tuple[list[np.ndarray], np.ndar
         if len(strange):
             raise InputError(
                 f"row {strange[0]} of view {name!r} is not finite and not absent either.",
-                hint="a row that is absent is NaN throughout.",
+                hint="a row that is absent is NaN throughout; single cells are filled in where views are "
+                "clustered in memory.",
             )
     nowhere = np.flatnonzero(~observed.any(axis=1))
     if len(nowhere):
@@ -134,6 +135,16 @@ def _load(piece: Any, names: tuple[str, ...]) -> tuple[list[np.ndarray], np.ndar
             f"row {nowhere[0]} is in no view.", hint="leave out rows that nothing is known about."
         )
     return arrays, observed
+
+
+def _numbers(table: Any, name: str) -> np.ndarray:
+    try:
+        return np.array(table, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"view {name!r} holds something that is no number: {error}.",
+            hint="give numbers in blocks; in memory, consilience.PSE and others read columns of any kind.",
+        ) from error
 
 
 def _of_views(piece: Any, number: int, names: tuple[str, ...], function: Any, *shared: Any) -> Any:
