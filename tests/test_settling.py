@@ -1,10 +1,12 @@
 """Instances for which another cluster is more likely: how many, why, and where they go when labels settle."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
 from consilience import fuse, fuse_views, load
+from consilience.cli.main import run
 from consilience.datasets import load_digits
 from consilience.generate import base_partitions
 from consilience.inference.settling import settle
@@ -91,8 +93,29 @@ class TestSettle:
         with pytest.raises(ValueError, match=r"weights were given\. Hint: "):
             weighed.settle()
         rng = np.random.default_rng(0)
+        both = fuse(banks[1].partitions.codes, 4, views=[rng.normal(size=(800, 3))], random_state=0)
+        with pytest.raises(TypeError, match="views put where they are"):
+            both.settle()
         with pytest.raises(TypeError, match="needs labels"):
             fuse_views([rng.normal(size=(40, 3)), rng.normal(size=(40, 3))], 2, random_state=0).settle()
+
+
+def test_the_shell_settles_before_clusters_are_followed_and_named(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    _, base = planted(300, 5, 4, noise=0.4, missing=0.0, seed=8)
+    table = pd.DataFrame(np.array(list("wxyz"), dtype=object)[base], columns=list("abcde"))
+    table.insert(0, "id", [f"i{n}" for n in range(300)])
+    table.to_csv("banks.csv", index=False)
+    first = fuse(table.set_index("id"), 4, method="DAL", random_state=0)
+    first.save("march.consilience")
+    asked = "fuse banks.csv --id id -k 4 -m DAL --settle --like march.consilience --name-after a -o out.csv"
+    assert run(asked.split()) == 0
+    found = first.settle().like(first).named_after("a")
+    assert found.settled > 0
+    written = pd.read_csv("out.csv")
+    assert_array_equal(written["label"], found.labels)
+    assert written["name"].tolist() == [found.names[c] for c in found.labels]
+    assert found.headline.likelier in capfd.readouterr().err
 
 
 class TestSaid:

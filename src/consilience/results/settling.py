@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from consilience._support.errors import InputError
+from consilience._support.errors import InputError, InputTypeError
 from consilience._support.values import counted
 from consilience.inference.settling import INDEPENDENT, settle
 from consilience.results.preparing import merge_rows
@@ -61,6 +61,11 @@ def told(fusion: Fusion, n_likelier: int) -> str:
 def settled(fusion: Fusion) -> Fusion:
     """The same with every instance in its most likely cluster, under the same numbers."""
     fusion._require_labels("moving instances to their most likely cluster")
+    if fusion.by_views:
+        raise InputTypeError(
+            "chances of labels alone would move instances that views put where they are.",
+            hint="leave the labels as they are, or merge without views.",
+        )
     if fusion.given_weights is not None:
         raise InputError(
             "chances count every base clustering once, and weights were given.",

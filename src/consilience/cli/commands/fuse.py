@@ -30,6 +30,13 @@ def fuse(
     ] = None,
     profile: options.Profile = None,
     stability: options.Stability = False,
+    settle: Annotated[
+        bool,
+        typer.Option(
+            "--settle",
+            help="Put every instance into its most likely cluster, for sources that err independently.",
+        ),
+    ] = False,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -67,6 +74,11 @@ def fuse(
     counts = None if weights is None else _weights(weights)
     groups = options.groups(group)
     if tables:
+        if settle:
+            raise UsageError(
+                "--settle moves instances by their labels alone, and --views brings features.",
+                hint="leave out one of them.",
+            )
         if groups is not None:
             raise UsageError(
                 "--group is about columns of labels, and --views brings other sources.",
@@ -82,7 +94,16 @@ def fuse(
     job.check_outputs()
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
     about |= {"like": like, "profile": profile}
-    further = [*about.values(), noise, writing.imputed, writing.chances, name_after, weights, stability]
+    further = [
+        *about.values(),
+        noise,
+        writing.imputed,
+        writing.chances,
+        name_after,
+        weights,
+        stability,
+        settle,
+    ]
     further.append(bool(groups))
     if job.folder is not None and len(labels) == 1 and not any(further):
         with job.run() as run:
@@ -114,14 +135,18 @@ def fuse(
         fusion = consilience.fuse(
             table,
             k,
-            like=run.earlier,
+            like=None if settle else run.earlier,
             weights=counts,
             groups=groups,
-            named_after=name_after,
+            named_after=None if settle else name_after,
             random_state=seed,
             progress=run.told,
             **settings,
         )
+        if settle:
+            fusion = fusion.settle()
+            fusion = fusion if run.earlier is None else fusion.like(run.earlier)
+            fusion = fusion if name_after is None else fusion.named_after(name_after)
         run.write(fusion, stability=stability)
 
 
