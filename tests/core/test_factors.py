@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from consilience.core.factors import LEAST_NOISE, RIDGE, FactorModel, fit_factors
 
@@ -143,3 +144,14 @@ def test_common_factors_tell_missing_cells_better_than_means():
 def test_hardly_any_cells(x):
     filled = fit_factors(np.array(x)).model.fill(np.array(x))
     assert np.isfinite(filled).all()
+
+
+def test_the_number_of_threads_changes_nothing():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3_000, 10)) @ rng.normal(size=(10, 60))
+    x[rng.random(x.shape) < 0.2] = np.nan
+    filled = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            filled.append(fit_factors(x, max_iter=3).model.fill(x))
+    assert_array_equal(*filled)
