@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 import consilience
 import consilience.scverse as cs
 from consilience import Partitions, fuse
+from consilience.scverse._reading import read_modalities
 from tests.scverse.conftest import ABSENT, KEYS
 
 anndata = pytest.importorskip("anndata", reason=ABSENT)
@@ -161,6 +162,22 @@ def test_modalities_are_views_with_absent_cells(modalities, kind):
     assert about["views"].index.tolist() == ["rna", "protein"]
     assert about["views"]["n_rows"].tolist() == [100, 90]
     assert mdata.obsp["consensus_connectivities"].shape == (120, 120)
+
+
+def test_columns_of_obs_are_one_more_view(modalities, kind):
+    for adata in modalities.values():
+        of = adata.obs_names.str.removeprefix("cell").astype(int)
+        adata.obs["tissue"] = np.array(["blood", "skin", None], dtype=object)[kind[of]]
+        adata.obs["age"] = 20.0 * kind[of] + of % 7
+    views, sources = read_modalities(modalities, None, None, ["tissue", "age"], {"obs.age": "number"})
+    assert views.names == ("rna", "protein", "obs")
+    assert sources["obs"] == "obs"
+    assert views.tables[2].line.startswith("1 number (age), 1 yes/no (tissue).")
+    assert views.observed[:, 2].all()
+    cs.tl.fuse_views(modalities, 3, obs=["tissue", "age"])
+    assert list(modalities["rna"].uns["consensus"]["views"].index) == ["rna", "protein", "obs"]
+    with pytest.raises(ValueError, match=r"\.obs has no column 'tisue'\. Hint: did you mean 'tissue'"):
+        cs.tl.fuse_views(modalities, 3, obs=["tisue"])
 
 
 def test_each_of_a_dict_gets_the_cells_that_it_has(modalities):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,13 @@ from consilience.evidence.views import Views, check_views
 Choice = str | Mapping[str, str] | None
 
 
-def read_modalities(data: Any, use_rep: Choice, layer: Choice) -> tuple[Views, dict[str, str]]:
-    """The views of MuData or of a dict of AnnData, and where each table was found."""
+def read_modalities(
+    data: Any, use_rep: Choice, layer: Choice, obs: Sequence[str] = (), kind: Any = None
+) -> tuple[Views, dict[str, str]]:
+    """The views of MuData or of a dict of AnnData, and where each table was found.
+
+    Columns of ``.obs`` are one more view, called "obs".
+    """
     modalities = {str(name): adata for name, adata in (data.mod if hasattr(data, "mod") else data).items()}
     if getattr(data, "axis", 0) != 0:
         raise InputError(
@@ -37,7 +42,33 @@ def read_modalities(data: Any, use_rep: Choice, layer: Choice) -> tuple[Views, d
         mask[rows, v] = True
         tables[name] = _spread(_table(adata, source), _columns(adata, source), rows, cells)
         sources[name] = source
-    return replace(check_views(tables, mask=mask), index=np.asarray(cells)), sources
+    if obs:
+        tables["obs"], sources["obs"] = _annotations(data, modalities, obs, cells), "obs"
+        mask = np.column_stack([mask, tables["obs"].notna().any(axis=1)])
+    return replace(check_views(tables, mask=mask, kind=kind), index=np.asarray(cells)), sources
+
+
+def _annotations(data: Any, modalities: dict[str, Any], obs: Sequence[str], cells: Any) -> Any:
+    """Columns of ``.obs`` of MuData, or of the modalities: of each cell what the first says that knows it."""
+    if "obs" in modalities:
+        raise InputError("a modality is called 'obs', as the view of obs= is.", hint="rename the modality.")
+    if isinstance(obs, str):
+        raise InputError(
+            f"obs must be a list of columns of .obs. Got {obs!r} instead.", hint=f"obs=[{obs!r}]."
+        )
+    tables = [data.obs] if hasattr(data, "mod") else [adata.obs for adata in modalities.values()]
+    known = list(dict.fromkeys(str(column) for table in tables for column in table.columns))
+    absent = next((column for column in obs if column not in known), None)
+    if absent is not None:
+        raise InputError(f".obs has no column {absent!r}.", did_you_mean(str(absent), known))
+    pandas = optional_import("pandas", needed_for="consilience.scverse", extra="scverse")
+    found = {}
+    for column in obs:
+        parts = [table[column].reindex(cells) for table in tables if column in table.columns]
+        found[column] = parts[0]
+        for other in parts[1:]:
+            found[column] = found[column].astype(object).where(found[column].notna(), other.astype(object))
+    return pandas.DataFrame(found, index=cells)
 
 
 def require_names(adata: Any, owner: str) -> None:

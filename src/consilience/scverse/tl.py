@@ -120,6 +120,7 @@ def fuse_views(
     *,
     use_rep: str | Mapping[str, str] | None = None,
     layer: str | Mapping[str, str] | None = None,
+    obs: Sequence[str] = (),
     key_added: str = "consensus",
     method: Any = "auto",
     n_neighbors: int = 15,
@@ -140,6 +141,9 @@ def fuse_views(
         there is one, and ``X`` where there is none.
     layer : str or dict of modality to str, optional
         The layer to read instead.
+    obs : list of str, default=()
+        Columns of ``.obs`` that are one more view, called "obs": numbers, categories and dates, such as the
+        age or the tissue of a donor, with gaps. ``kind={"obs.stage": "category"}`` says how one is read.
     key_added, n_neighbors, random_state
         As in :func:`consensus`.
     method : str or estimator, default="auto"
@@ -178,7 +182,7 @@ def fuse_views(
         )
     if copy:
         data = data.copy() if is_mudata else {name: adata.copy() for name, adata in data.items()}  # type: ignore
-    views, sources = read_modalities(data, use_rep, layer)
+    views, sources = read_modalities(data, use_rep, layer, obs, options.get("kind"))
     rng = random_source(random_state)
     fusion = fuse_tables(views, n_clusters, method=method, random_state=rng, **options)
     params = {"n_clusters": n_clusters, "method": method, "n_neighbors": n_neighbors, "sources": sources}
