@@ -145,7 +145,7 @@ def test_pieces_add_up(fitted):
 def test_views_are_a_sentence():
     rng = np.random.default_rng(0)
     fusion = fuse_views([rng.normal(size=(40, 3)), rng.normal(size=(40, 2))], 2, random_state=0)
-    with pytest.raises(TypeError, match=r"drift compares labels, .* Hint: "):
+    with pytest.raises(TypeError, match=r"drift needs labels .* Hint: "):
         fusion.drift([rng.normal(size=(5, 3))])
 
 

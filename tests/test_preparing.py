@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from consilience import Partitions, consensus, fuse
-from consilience.results.preparing import merge_linked
+from consilience.results.linking import linked_groups, read_links
+from consilience.results.preparing import merge_rows
 from tests.planted import planted
 
 
@@ -93,7 +94,9 @@ def test_merged_rows_have_the_labels_of_most(frame, seed):
     rng = np.random.default_rng(seed)
     partitions = Partitions.of(frame)
     pairs = rng.integers(0, partitions.n_rows, (60, 2))
-    merged, group = merge_linked(partitions, [(f"i{a}", f"i{b}") for a, b in pairs])
+    links = read_links([(f"i{a}", f"i{b}") for a, b in pairs], partitions, "must_link")
+    group = linked_groups(partitions.n_rows, links)
+    merged = merge_rows(partitions, group)
     groups = [np.flatnonzero(group == g) for g in range(group.max() + 1)]
     assert_array_equal(merged.codes, plain_merge(partitions.codes, groups))
     assert_array_equal(merged.counts, [len(members) for members in groups])

@@ -132,7 +132,7 @@ def test_errors_name_what_is_wrong(march):
     rng = np.random.default_rng(0)
     views = fuse_views([rng.normal(size=(40, 3)), rng.normal(size=(40, 2))], 2, random_state=0)
     for call in (lambda: views.update([]), lambda: views.place([], adapt=True)):
-        with pytest.raises(TypeError, match="this result is of views"):
+        with pytest.raises(TypeError, match="views made this result"):
             call()
 
 

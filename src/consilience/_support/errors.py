@@ -12,6 +12,7 @@ from typing import Any
 
 # Parameters that have an option on the command line.
 OPTIONS = {
+    "cannot_link": "--cannot-link",
     "clusterer": "--clusterer",
     "columns": "--columns",
     "delimiter": "--delimiter",
@@ -26,6 +27,7 @@ OPTIONS = {
     "match_ids": "--match-ids",
     "method": "--method",
     "missing": "--missing",
+    "must_link": "--must-link",
     "n_clusters": "-k",
     "named_after": "--name-after",
     "on": "--id",

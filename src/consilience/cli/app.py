@@ -11,7 +11,7 @@ import consilience
 from consilience.cli.help import App
 
 COMMANDS = (
-    *("fuse", "cluster", "predict", "update", "explain", "rosetta", "levels", "stability"),
+    *("fuse", "cluster", "predict", "update", "edit", "explain", "rosetta", "levels", "stability"),
     *("compare", "methods", "simulate", "report", "demo"),
 )
 GROUPS = ("bench", "federated")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,7 @@ from consilience.results.drift import Drift
 # Bytes at the peak for a label and for a row with its id: of `fuse` that only writes tables, of what needs
 # every instance (a page, a saved result, `compare`), and of `cluster` for a feature. Measured on text ids.
 LEAN, WHOLE, VIEWS = (10, 100), (30, 200), (60, 200)
+_JOINING = ("--like", "--profile", "--must-link", "--cannot-link")  # what knows instances by their ids
 _MANY = 1_000_000  # rows from which on a line says where they are worked on
 _SAMPLE = 1 << 16  # bytes of a text file from which its rows are estimated
 _PACKED = 4  # how much larger text is than a compressed file of it
@@ -164,7 +165,7 @@ class Job:
         needed = estimate(self.paths, self.source, WHOLE)
         if needed.fits:
             return True
-        joining = next((option for option in wanted if option in ("--like", "--profile")), "")
+        joining = next((option for option in wanted if option in _JOINING), "")
         if joining:
             _refuse(needed, f"{joining} joins every instance by its id; leave it out.")
         self.source.say(f"{needed}: {' and '.join(wanted)} without the ids of instances.")
@@ -252,6 +253,7 @@ class Run:
             changes=job.writing.changes,
             chances=job.writing.chances,
             title=job.writing.title,
+            hide_ids=job.writing.hide_ids,
             excel_csv=job.writing.excel_csv,
             profile=profile,
             stability=stable,
@@ -270,6 +272,13 @@ def _tell_drift(found: Drift | None, quiet: bool, fail_below: float | None) -> N
 
 
 # --- inputs and outputs -------------------------------------------------------------------------------------
+
+
+def require_files(options: Mapping[str, str | None]) -> None:
+    """Refuse options that name no file."""
+    for name, path in options.items():
+        if path is not None and not Path(path).is_file():
+            raise UsageError(f"--{name}: there is no file {path!r}.", hint="check the path.")
 
 
 def refuse_twice(paths: Sequence[str]) -> None:

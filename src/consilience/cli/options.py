@@ -73,6 +73,22 @@ Report = Annotated[
 Title = Annotated[
     str | None, typer.Option(help="Heading of the report.", metavar="TEXT", rich_help_panel=WRITING)
 ]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        help="CSV file of a line of column names, then numbers of clusters and their names.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+HideIds = Annotated[
+    bool,
+    typer.Option(
+        "--hide-ids",
+        help="Leave out the ids of instances on the page and in JSON: positions stand in their place.",
+        rich_help_panel=WRITING,
+    ),
+]
 Changes = Annotated[
     str | None,
     typer.Option(
@@ -376,6 +392,7 @@ class Writing:
     changes: Changes = None
     chances: Chances = None
     title: Title = None
+    hide_ids: HideIds = False
     as_json: AsJson = False
     excel_csv: ExcelCsv = False
 
@@ -427,10 +444,13 @@ class Engines:
 # --- what values mean ---------------------------------------------------------------------------------------
 
 
-def n_clusters(text: str, *, several_allowed: bool = False) -> Any:
-    """A number, or "auto"."""
+def n_clusters(text: str, *, several_allowed: bool = False, ranges: bool = False) -> Any:
+    """A number, "auto", or a range of numbers where it may be one."""
     if text == "auto":
         return text
+    first, dash, last = text.partition("-")
+    if ranges and dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
+        return int(first), int(last)
     if not text.isdecimal() or int(text) < 1:
         several = ", a range such as 3-6, or several such as 4,8" if several_allowed else ""
         raise UsageError(f"-k must be a number from 1, or auto{several}. Got {text!r}.", hint="as in -k 8.")

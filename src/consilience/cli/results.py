@@ -53,6 +53,7 @@ def write_fusion(
     changes: str | None = None,
     chances: str | None = None,
     title: str | None = None,
+    hide_ids: bool = False,
     profile: Profile | None = None,
     stability: Stability | None = None,
     excel_csv: bool = False,
@@ -88,7 +89,14 @@ def write_fusion(
         )
     if report is not None or as_json:
         told("drawing the page", 0, 1)
-        summary = summarize(fusion, title=title, command=command(), profile=profile, stability=stability)
+        summary = summarize(
+            fusion,
+            title=title,
+            command=command(),
+            profile=profile,
+            stability=stability,
+            hide_ids=hide_ids,
+        )
         if report is not None:
             writers.append((report, lambda path: files.write_text(outputs, path, render(summary))))
         if as_json:

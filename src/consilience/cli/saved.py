@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 import zipfile
 from collections import Counter
@@ -24,7 +25,7 @@ from consilience.inference.placement import Placed
 from consilience.io import excel, files
 from consilience.io.files import Source
 from consilience.multiview.together import LabelsAndViews
-from consilience.results.drift import Watch
+from consilience.results.drift import Watch, require_labels
 from consilience.results.following import label_column, of_columns
 from consilience.results.together import join
 
@@ -79,6 +80,36 @@ def read_ids(path: str, source: Source) -> list[Any]:
     wanted = replace(own, id_column=of_ids, columns=(), own_ids={}, own_columns={})
     table = pa.Table.from_batches(list(files.pieces(path, wanted, text=True)))
     return list(table.column(of_ids).to_pylist())
+
+
+def watched(fusion: Fusion, option: str = "") -> Watch | None:
+    """What looks for drift among newcomers, where they have labels; an option that needs them is refused."""
+    if fusion.partitions.views is None and not fusion.by_views:
+        return Watch(fusion)
+    if option:
+        require_labels(fusion, option)
+    return None
+
+
+def read_names(path: str) -> dict[int, str]:
+    """What --names names: numbers of clusters and their names."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        first = file.readline()
+        file.seek(0)
+        lines = list(csv.reader(file, delimiter=max(",;\t", key=first.count)))
+    found = {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not any(cell.strip() for cell in line):
+            continue
+        if len(line) < 2 or not line[0].strip().isdecimal() or not line[1].strip():
+            raise InputError(
+                f"line {number} of {path} is no number of a cluster and a name: {','.join(line)!r}.",
+                hint="a line of column names, then lines such as 0,loyal.",
+                file=path,
+                line=number,
+            )
+        found[int(line[0])] = line[1].strip()
+    return found
 
 
 def read_facts(path: str, source: Source, table: Partitions) -> pa.Table:

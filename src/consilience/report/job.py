@@ -25,6 +25,7 @@ class Job(NamedTuple):
     profile: Profile | None
     stability: Stability | None = None
     levels: Levels | None = None
+    hide_ids: bool = False
     name: str = ""  # of the result that is being told
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from numbers import Integral
 from typing import Any
@@ -68,6 +68,7 @@ def summarize(
     profile: Profile | None = None,
     stability: Stability | None = None,
     levels: Levels | None = None,
+    hide_ids: bool = False,
 ) -> dict[str, Any]:
     """Everything that the page shows, as numbers, texts, lists and dicts; what is unknown is None.
 
@@ -96,6 +97,9 @@ def summarize(
         What :meth:`consilience.Fusion.stability` found for the (first) result.
     levels : Levels, optional
         What :meth:`consilience.Fusion.levels` found for the (first) result.
+    hide_ids : bool, default=False
+        Whether to leave out the ids of instances, as on a page that is passed on: positions in the table are
+        in their place.
 
     Returns
     -------
@@ -116,7 +120,9 @@ def summarize(
     )
     comparison = results if isinstance(results, Comparison) else None
     fusions = _named(results if comparison is None else comparison.fusions)
-    job = Job(fusions, comparison, command, listed, profile, stability, levels)
+    if hide_ids:
+        fusions = {name: _without_ids(fusion) for name, fusion in fusions.items()}
+    job = Job(fusions, comparison, command, listed, profile, stability, levels, hide_ids)
     tables: list[Fusion] = []  # one for each table
     entries = []
     for name, fusion in fusions.items():
@@ -221,6 +227,10 @@ def _named(results: Any) -> dict[str, Fusion]:
                 hint="one page compares results of the same instances in one order.",
             )
     return named
+
+
+def _without_ids(fusion: Fusion) -> Fusion:
+    return replace(fusion, partitions=replace(fusion.partitions, index=None, index_name=None))
 
 
 def _default_name(fusion: Any) -> str:

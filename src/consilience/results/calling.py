@@ -36,11 +36,14 @@ def call_of(fusion: Fusion) -> str:
         asked["groups"] = repr({name: list(sources) for name, sources in fusion.groups.items()})
     if fusion.linked is not None:
         asked["must_link"] = "pairs"
+    if fusion.apart is not None:
+        asked["cannot_link"] = "pairs"
     if fusion.seed is not None:
         asked["random_state"] = str(fusion.seed)
     first = ["labels" if by_labels else "views", repr(asked_n_clusters(fusion))]
     given = [*first, *(f"{name}={value}" for name, value in asked.items())]
-    return f"{'fuse' if by_labels else 'fuse_views'}({', '.join(given)})"
+    then = ".update(table)" if fusion.updated is not None else ""
+    return f"{'fuse' if by_labels else 'fuse_views'}({', '.join(given)}){then}"
 
 
 def _call_of_both(fusion: Fusion, model: LabelsAndViews) -> str:

@@ -75,6 +75,11 @@ class Comparison:
     reason: str
     cluster_count: ClusterCount | None = None
 
+    @property
+    def best(self) -> Fusion:
+        """The answer of the first line: of the chosen number of clusters, that of the highest agreement."""
+        return next(iter(self.fusions.values()))
+
     def __repr__(self) -> str:
         head = f"{'method':18s} clusters  agreement  rank  stability  confidence  seconds"
         lines = [

@@ -248,9 +248,9 @@ def require_labels(fusion: Fusion, what: str) -> None:
     """Refuse results of views, in one sentence that says what is possible."""
     if fusion.by_views or fusion.neighbours is not None or fusion.partitions.views is not None:
         raise InputTypeError(
-            f"{what} compares labels, and this result is of views: new instances have no labels there.",
-            hint="place newcomers with predict, and cluster the views again, followed by like, where they "
-            "are many.",
+            f"{what} needs labels of every instance, and views made this result.",
+            hint="place newcomers with predict; cluster the views again, followed by like, where they are "
+            "many or another number of clusters is wanted.",
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from consilience._support.errors import InputTypeError
+from consilience._support.errors import InputError, InputTypeError
 from consilience._support.optional import optional_import
 from consilience._support.talk import Progress
 from consilience._support.values import counted, object_array
@@ -33,7 +33,7 @@ from consilience.multiview.together import LabelsAndViews
 from consilience.results._names import base_named, given_names, names_after
 from consilience.results.drift import Drift, drift, require_labels
 from consilience.results.explaining import Explanation, explain, find_instance
-from consilience.results.following import Changes, follow, read_earlier
+from consilience.results.following import Changes, compare_labels, follow, read_earlier
 from consilience.results.headline import Headline, SourceUse, headline_of
 from consilience.results.levels import Levels, merge_clusters, split_cluster
 from consilience.results.preparing import merge_rows
@@ -122,6 +122,8 @@ class Fusion:
         answer. None for views where no number was given.
     linked : ndarray of shape (n_instances,) or None
         A number for every instance, the same for those that had to be in the same cluster.
+    apart : tuple of tuples of int or None
+        Positions of instances no two of which may be in one cluster, where there were such.
     updated : Update or None
         What the last update did, where there was one; see :meth:`update`.
     given_views : GivenViews or None
@@ -151,6 +153,7 @@ class Fusion:
     given_views: GivenViews | None = None
     updated: Update | None = None
     settled: int | None = None
+    apart: tuple[tuple[int, ...], ...] | None = None
 
     UNSAVED: ClassVar[tuple[str, ...]] = ("given_views",)
 
@@ -914,6 +917,10 @@ class Fusion:
         """
         from consilience.results.settling import settled  # which reads results
 
+        if self.apart is not None:
+            raise InputError(
+                "settle would move instances that cannot_link parts.", hint="merge without cannot_link."
+            )
         return settled(self)
 
     def like(self, earlier: Any) -> Fusion:
@@ -946,6 +953,11 @@ class Fusion:
         labels, changes = follow(self.labels, self.partitions, read)
         found = replace(self, labels=labels, changes=changes, cluster_names=None)
         return found.rename({c: read.names[c] for c in changes.stayed}) if read.names else found
+
+    def compared_with(self, earlier: Fusion) -> Fusion:
+        """The same under its own numbers, with ``changes`` since an earlier result that has the same ones."""
+        changes = compare_labels(self.labels, self.partitions, read_earlier(earlier))
+        return replace(self, changes=changes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keep the result in a file; :func:`consilience.load` has it back.

@@ -30,7 +30,8 @@ from consilience.registry import resolve
 from consilience.results import selection, together
 from consilience.results._names import base_named
 from consilience.results.fusion import Candidate, Fusion, GivenViews
-from consilience.results.preparing import merge_linked, read_weights
+from consilience.results.linking import keep_apart, linked_groups, read_links, require_consistent
+from consilience.results.preparing import merge_rows, read_weights
 
 
 class Choice(NamedTuple):
@@ -44,7 +45,7 @@ class Choice(NamedTuple):
 
 def fuse(
     labels: Any,
-    n_clusters: int | Literal["auto"],
+    n_clusters: int | Literal["auto"] | tuple[int, int],
     *,
     views: Any = None,
     mask: Any = None,
@@ -56,6 +57,7 @@ def fuse(
     weights: Any = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     must_link: Any = None,
+    cannot_link: Any = None,
     named_after: str | None = None,
     random_state: Any = None,
     verbose: int = 0,
@@ -68,14 +70,16 @@ def fuse(
     labels : array, nested list, frame, dict or list of series, or Partitions
         The table of base labels, a row per instance and a column per base clustering; see
         :meth:`consilience.Partitions.of`.
-    n_clusters : int or "auto"
+    n_clusters : int, "auto" or (int, int)
         The number of clusters, or "auto" to find it; see
         :func:`consilience.diagnostics.choose_n_clusters`. It warns where the answer cannot be relied on.
     views : list or dict of arrays, sparse matrices or frames, optional
         Tables of features, as :func:`fuse_views` takes them, that are merged together with the labels. Both
         are joined by id, or by position where one side has none; an instance may be in either alone.
     mask : array-like of bool of shape (n_instances, n_views), optional
-        True where an instance is present in a view.
+        True where an instance is present in a view. (5, 8)
+        takes the best from 5 to 8: the number that "auto" finds if it is among them, else that of the
+        highest modularity.
     method : str or estimator, default="auto"
         "auto" compares the methods below and takes the best; or the name of a label method in
         :mod:`consilience.consensus`; or an estimator, which is cloned and gets `n_clusters` and
@@ -103,9 +107,13 @@ def fuse(
         ``{"leiden": ["r0.5", "r1", "r2"]}``. A group counts like one base clustering: each of g members by
         1/g of its weight in merging, and in confidence and `n_clusters` as one opinion. Not for methods that
         learn weights themselves.
-    must_link : list of pairs of ids, optional
-        Instances that belong in the same cluster, by id, or by position where there are no ids. Their rows
+    must_link : pairs or groups of ids, table, or path of a CSV file, optional
+        Instances that belong in the same cluster, by id, or by position where there are no ids. A table or
+        file has a pair or group a row, or a column "group" beside that of the ids. Rows of such instances
         are merged beforehand: each base clustering says of all what it says of most.
+    cannot_link : pairs or groups of ids, table, or path of a CSV file, optional
+        Instances no two of which may be in one cluster, given in the same way. After merging, those concerned
+        are placed one after another, each in the likeliest cluster that is left to it.
     named_after : str, optional
         The base clustering whose labels name the clusters; see :meth:`Fusion.named_after`.
     random_state : int, RandomState or None, default=None
@@ -165,9 +173,14 @@ def fuse(
     >>> bool(np.mean(fusion.labels[30:100] == fusion.predict(None, views={"lengths": lengths[30:100]})) > 0.9)
     True
     """
-    check_n_clusters(n_clusters, "fuse")
+    check_n_clusters(n_clusters, "fuse", ranges=views is None)
     _check_unobserved(unobserved)
     if views is not None:
+        if cannot_link is not None:
+            raise InputError(
+                "cannot_link parts instances by their labels, and there are views.",
+                hint="leave out cannot_link.",
+            )
         if must_link is not None:
             raise InputError(
                 "must_link merges rows of labels, and there are views, whose rows it cannot merge.",
@@ -204,8 +217,13 @@ def fuse(
         partitions, table = partitions.weighted(None), partitions.weighted(given)
         if unobserved == "error":
             Partitions.of(table)  # an instance that only base clusterings of weight 0 saw is an error
+    linked = [] if must_link is None else read_links(must_link, partitions, "must_link")
+    apart = [] if cannot_link is None else read_links(cannot_link, partitions, "cannot_link")
+    if apart:
+        require_consistent(partitions, linked, apart)
     if must_link is not None:
-        table, row_of = merge_linked(table, must_link)
+        row_of = linked_groups(partitions.n_rows, linked)
+        table = merge_rows(table, row_of)
     with watched(progress) as told:
         fusion = fuse_partitions(table, n_clusters, method, unobserved, seed, verbose, None, told)
     if isinstance(fusion.model, LabelMethod) and not (row_of is None and table.seen.all()):
@@ -217,8 +235,19 @@ def fuse(
         fusion = replace(
             fusion, labels=labels, partitions=partitions, given_weights=given_weights, linked=row_of
         )
+    if apart:
+        fusion = _parted(fusion, apart)
     fusion = fusion if like is None else fusion.like(like)
     return fusion if named_after is None else fusion.named_after(named_after)
+
+
+def _parted(fusion: Fusion, apart: list[tuple[int, ...]]) -> Fusion:
+    """The result with instances apart that may not be together."""
+    group = np.arange(len(fusion.labels)) if fusion.linked is None else fusion.linked
+    labels = keep_apart(fusion.partitions, fusion.labels, fusion.chances, group, apart)
+    moved = int(fusion.partitions.counts[labels != fusion.labels].sum())
+    told = f"{fusion.reason} {counted(moved, 'instance')} moved because of cannot-links." if moved else ""
+    return replace(fusion, labels=labels, reason=told or fusion.reason, apart=tuple(apart))
 
 
 def fuse_together(
@@ -303,7 +332,7 @@ def _named_weights(names: Sequence[str], given: np.ndarray) -> dict[str, float] 
 
 def fuse_partitions(
     partitions: Partitions,
-    n_clusters: int | str,
+    n_clusters: int | str | tuple[int, int],
     method: Any,
     unobserved: str,
     seed: int,
@@ -319,8 +348,14 @@ def fuse_partitions(
     counting = known.counting
     require_linked(counting)
     # Base clusterings count once each: heavy ones would vouch for themselves.
-    count = count_clusters(counting.weighted(None), seed) if n_clusters == "auto" else None
-    k = count.n_clusters if count is not None else int(n_clusters)
+    count, why = None, ""
+    if n_clusters == "auto":
+        count = count_clusters(counting.weighted(None), seed)
+        k = count.n_clusters
+    elif isinstance(n_clusters, tuple):
+        k, count, why = _best_within(counting.weighted(None), *n_clusters, seed)
+    else:
+        k = int(n_clusters)
     k = feasible_clusters(k, counting)
     if isinstance(method, str) and method.lower() == "auto":
         choice = _choose(known, k, by, unobserved, seed, verbose, progress)
@@ -340,7 +375,8 @@ def fuse_partitions(
         choice = Choice(model.fit(given), type(model).__name__, "It was asked for.")
     labels = np.full(partitions.n_rows, 0 if unobserved == "largest" else -1)
     labels[partitions.seen] = numbered_by_size(choice.model.labels_, known.counts, counting.inverse)
-    made = (choice.method, choice.reason, choice.model, choice.candidates, count)
+    reason = f"{why} {choice.reason}" if why else choice.reason
+    made = (choice.method, reason, choice.model, choice.candidates, count)
     return Fusion(labels, partitions, *made, seed=seed)
 
 
@@ -433,6 +469,17 @@ def _polished(table: Partitions, model: Any, unobserved: Any) -> Any:
     return consensus.MixtureConsensus(model.n_clusters_, init=model.labels_, unobserved=unobserved).fit(table)
 
 
+def _best_within(table: Partitions, low: int, high: int, seed: int) -> tuple[int, ClusterCount | None, str]:
+    """The best number of a range: what "auto" finds, if it is in there; else that of highest modularity."""
+    count = choose_n_clusters(table, max_clusters=max(30, high), random_state=seed)
+    if low <= count.n_clusters <= high:
+        return count.n_clusters, count, ""
+    known = dict(zip(count.curve.k.tolist(), np.nan_to_num(count.curve.modularity).tolist(), strict=True))
+    best = max(range(low, high + 1), key=lambda k: (known.get(k, 0.0), -k))
+    told = f"Of {low} to {high} clusters, {best} have the highest modularity; without this range"
+    return best, None, f"{told} there would be {count.n_clusters}."
+
+
 def count_clusters(table: Partitions, random_state: Any) -> ClusterCount:
     count = choose_n_clusters(table, random_state=random_state)
     if not count.reliable:
@@ -487,15 +534,28 @@ def named_method(method: Any, k: int, unobserved: str, seed: int, *, of: str = "
     return model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
 
 
-def check_n_clusters(n_clusters: Any, function: str) -> None:
-    """Refuse what is neither a number of clusters nor "auto"."""
-    is_number = Interval(Integral, 1, None, closed="left").is_satisfied_by(n_clusters)
-    if not is_number and not (isinstance(n_clusters, str) and n_clusters == "auto"):
+def check_n_clusters(n_clusters: Any, function: str, *, ranges: bool = False) -> None:
+    """Refuse what is neither a number of clusters, nor "auto", nor a range of numbers where it may be one."""
+    number = Interval(Integral, 1, None, closed="left")
+    if number.is_satisfied_by(n_clusters) or (isinstance(n_clusters, str) and n_clusters == "auto"):
+        return
+    if ranges and isinstance(n_clusters, tuple):
+        if (
+            len(n_clusters) == 2
+            and all(map(number.is_satisfied_by, n_clusters))
+            and n_clusters[0] <= n_clusters[1]
+        ):
+            return
         raise InputError(
-            f"The 'n_clusters' parameter of {function} must be an int in the range [1, inf) or 'auto'. Got "
-            f"{n_clusters!r} instead.",
-            hint="'auto' looks for a number of clusters.",
+            f"A range for the 'n_clusters' parameter of {function} is two numbers from 1, the smaller first. "
+            f"Got {n_clusters!r} instead.",
+            hint="as in (5, 8).",
         )
+    raise InputError(
+        f"The 'n_clusters' parameter of {function} must be an int in the range [1, inf) or 'auto'. Got "
+        f"{n_clusters!r} instead.",
+        hint="'auto' looks for a number of clusters.",
+    )
 
 
 def _check_unobserved(unobserved: Any) -> None:

@@ -30,7 +30,7 @@ from consilience.core.diffusion import (
 )
 from consilience.core.tables import cross, gather
 from consilience.inference.counts import to_plain
-from consilience.results.following import Earlier, compare_labels
+from consilience.results.drift import require_labels
 from consilience.results.preparing import merge_rows
 
 if TYPE_CHECKING:
@@ -200,7 +200,8 @@ class Levels:
     """
 
     def __init__(self, fusion: Fusion, k_max: int | None = None) -> None:
-        fusion._require_labels("levels")
+        if fusion.by_views:
+            require_labels(fusion, "levels")
         self.fusion, self.n_clusters = fusion, fusion.n_clusters
         table, group = fusion.partitions, np.arange(len(fusion.labels))
         if fusion.linked is not None:
@@ -429,17 +430,15 @@ def merge_clusters(fusion: Fusion, clusters: tuple[int | str, ...]) -> Fusion:
 
 
 def _renumbered(fusion: Fusion, labels: np.ndarray, names: tuple[str, ...] | None, why: str) -> Fusion:
-    known = {} if fusion.cluster_names is None else dict(enumerate(fusion.names))
-    changes = compare_labels(labels, fusion.partitions, Earlier(fusion.labels, fusion.index, known))
     reason = f"{fusion.reason} {why}"
-    return replace(
-        fusion, labels=labels, changes=changes, cluster_names=names, reason=reason, cluster_count=None
-    )
+    found = replace(fusion, labels=labels, cluster_names=names, reason=reason, cluster_count=None)
+    return found.compared_with(fusion)
 
 
 def _require_cluster(fusion: Fusion, cluster: Any) -> int:
     """The number of a cluster, by its number or its name."""
-    fusion._require_labels("changing clusters")
+    if fusion.by_views:
+        require_labels(fusion, "changing clusters by hand")
     used = np.unique(fusion.labels[fusion.labels >= 0]).tolist()
     if isinstance(cluster, Integral) and int(cluster) in used:
         return int(cluster)

@@ -7,13 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from consilience._support.errors import InputError
 from consilience._support.values import did_you_mean
 from consilience.evidence.partitions import MISSING, Partitions
-from consilience.results.explaining import find_instance
 
 
 def read_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
@@ -45,15 +42,6 @@ def read_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
     return found
 
 
-def merge_linked(partitions: Partitions, pairs: Any) -> tuple[Partitions, np.ndarray]:
-    """The table with instances that belong together in one row, and the row of every instance."""
-    rows = [_pair(partitions, number, pair) for number, pair in enumerate(pairs)]
-    n = partitions.n_rows
-    a, b = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    _, group = connected_components(coo_array((np.ones(len(a)), (a, b)), shape=(n, n)), directed=False)
-    return merge_rows(partitions, group), group
-
-
 def merge_rows(partitions: Partitions, group: np.ndarray) -> Partitions:
     """The table with a row per group; `group` has that of every row.
 
@@ -74,13 +62,3 @@ def merge_rows(partitions: Partitions, group: np.ndarray) -> Partitions:
         codes[row[best], j] = np.where(tied, MISSING, label[best])
     counts = np.bincount(group, partitions.counts, n_groups).astype(np.int64)
     return replace(partitions, codes=codes, counts=counts, index=None, index_name=None)
-
-
-def _pair(partitions: Partitions, number: int, pair: Any) -> tuple[int, int]:
-    try:
-        first, second = pair
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"entry {number} of must_link is {pair!r}, not a pair.", hint="as in [('ann', 'bob')]."
-        ) from error
-    return find_instance(partitions, first), find_instance(partitions, second)

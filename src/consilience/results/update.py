@@ -105,6 +105,8 @@ def update(fusion: Fusion, labels: Any, *, index: Any = None, pin: Any = None) -
     require_linked(table)
     earlier = np.concatenate([fusion.labels, np.full(table.n_rows - old.n_rows, -1)])
     stay = _pinned(fusion, pin, table.n_rows)
+    if fusion.apart is not None:  # where they are they are apart
+        stay[[row for rows in fusion.apart for row in rows]] = True
     given, linked = fusion.given_weights, fusion.linked
     if given is not None:
         given = (*given, *[1.0] * (table.n_partitions - old.n_partitions))
@@ -133,7 +135,6 @@ def update(fusion: Fusion, labels: Any, *, index: Any = None, pin: Any = None) -
         linked=linked,
         reason=" ".join(told.sentences),
         updated=told,
-        cluster_count=None,
     )
 
 
@@ -214,6 +215,7 @@ def _join(old: Partitions, new: Partitions) -> _Joined:
         index_name=old.index_name,
         backend=old.backend,
     )
+    groups = None if old.groups is None else (*old.groups, *[None] * len(added))
     groups = None if old.groups is None else (*old.groups, *[None] * len(added))
     new_rows = {row: i for i, row in enumerate(fresh)}
     of_newcomers = {

@@ -12,6 +12,7 @@ import consilience
 from consilience import cli, io
 from consilience._support.errors import UsageError
 from consilience.cli import options
+from consilience.cli.help import WRITING
 from consilience.cli.options import Engine, Unobserved
 from consilience.cli.terminal import show
 
@@ -55,7 +56,16 @@ def compare(
         int, typer.Option(min=0, help="How often each method is fitted for its stability.", metavar="NUMBER")
     ] = 5,
     report: options.Report = None,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep the answer of the first line in a file, for predict, explain, report and --like.",
+            metavar="FILE",
+            rich_help_panel=WRITING,
+        ),
+    ] = None,
     title: options.Title = None,
+    hide_ids: options.HideIds = False,
     as_json: options.AsJson = False,
     reading: options.Scanning,
     noise: options.Noise = False,
@@ -89,7 +99,7 @@ def compare(
     groups = options.groups(group)
     if groups and views:
         raise UsageError("--group is about columns of labels.", hint="leave it out with --views.")
-    cli.job.check_outputs(paths, (), [report], stdout=True)  # the table of methods goes there
+    cli.job.check_outputs(paths, (), [report, save], stdout=True)  # the table of methods goes there
     job.require_memory(views=bool(views))
     with job.run() as run:
         how: dict[str, Any] = {
@@ -104,11 +114,16 @@ def compare(
         else:
             table = run.labels(Engine.memory, unobserved, noise=noise).in_full()
             found = consilience.compare(table, ks, groups=groups, unobserved=unobserved.value, **how)
+        if (report is not None or save is not None) and not found.fusions:
+            raise ValueError(f"every method failed; the first said: {found.rows[0].error}")
+        if save is not None:
+            with run.outputs.open(save, private=True) as file:
+                cli.results.write_result(found.best, file)
         if report is not None:
             run.told("drawing the page")
-            if not found.fusions:
-                raise ValueError(f"every method failed; the first said: {found.rows[0].error}")
-            summary = consilience.report.summarize(found, title=title, command=cli.results.command())
+            summary = consilience.report.summarize(
+                found, title=title, command=cli.results.command(), hide_ids=hide_ids
+            )
             io.files.write_text(run.outputs, report, consilience.report.render(summary))
         run.last = lambda: _show(found, as_json)
         run.words = found.reason

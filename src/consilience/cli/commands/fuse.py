@@ -17,7 +17,15 @@ from consilience.cli.options import Unobserved
 def fuse(
     labels: options.Labels,
     *,
-    clusters: options.Clusters = "auto",
+    clusters: Annotated[
+        str,
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="Number of clusters; a range (5-8), of which the best is taken; or auto.",
+            metavar="NUMBER",
+        ),
+    ] = "auto",
     method: Annotated[
         str,
         typer.Option("--method", "-m", help="auto, or a name from consilience methods.", metavar="NAME"),
@@ -27,6 +35,24 @@ def fuse(
     name_after: Annotated[
         str | None,
         typer.Option("--name-after", help="Column whose labels name the clusters.", metavar="COLUMN"),
+    ] = None,
+    names: options.Names = None,
+    must_link: Annotated[
+        str | None,
+        typer.Option(
+            help="CSV file of instances that belong together: a pair or group of ids a line, or a column of "
+            "ids and one called group; the first line names columns.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    cannot_link: Annotated[
+        str | None,
+        typer.Option(
+            help="CSV file of instances no two of which may be in one cluster, as for --must-link.",
+            metavar="FILE",
+            show_default=False,
+        ),
     ] = None,
     profile: options.Profile = None,
     stability: options.Stability = False,
@@ -68,7 +94,9 @@ def fuse(
     job = cli.job.Job(
         labels, reading, writing, engines, profile, like, like_column, quiet=quiet, beside=tables
     )
-    k = options.n_clusters(clusters)
+    k = options.n_clusters(clusters, ranges=not tables)
+    links = {"must-link": must_link, "cannot-link": cannot_link}
+    cli.job.require_files({"names": names, **links})
     chosen = method if method.lower() == "auto" and not param else options.method(method, param)
     settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
     counts = None if weights is None else _weights(weights)
@@ -79,6 +107,11 @@ def fuse(
                 "--settle moves instances by their labels alone, and --views brings features.",
                 hint="leave out one of them.",
             )
+        if names or must_link or cannot_link:
+            raise UsageError(
+                "--names, --must-link and --cannot-link are for labels without --views.",
+                hint="name clusters by consilience edit --names.",
+            )
         if groups is not None:
             raise UsageError(
                 "--group is about columns of labels, and --views brings other sources.",
@@ -88,23 +121,18 @@ def fuse(
             job, tables, k, kind, counts, name_after, method, param, unobserved, seed, noise, stability
         )
         return
+    if settle and cannot_link:
+        raise UsageError(
+            "--settle would move instances that --cannot-link parts.", hint="leave out one of them."
+        )
     if kind:
         raise UsageError("--kind says how views are read.", hint="also give --views.")
     engine = job.engine()
-    job.check_outputs()
+    job.check_outputs(*(path for path in (names, must_link, cannot_link) if path is not None))
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
-    about |= {"like": like, "profile": profile}
-    further = [
-        *about.values(),
-        noise,
-        writing.imputed,
-        writing.chances,
-        name_after,
-        weights,
-        stability,
-        settle,
-    ]
-    further.append(bool(groups))
+    about |= {"like": like, "profile": profile, **links}
+    further = [*about.values(), noise, writing.imputed, writing.chances, name_after, weights, stability]
+    further += [settle, bool(groups), names, isinstance(k, tuple)]
     if job.folder is not None and len(labels) == 1 and not any(further):
         with job.run() as run:
             run.words = cli.blocks.fuse_to_folder(
@@ -138,6 +166,8 @@ def fuse(
             like=None if settle else run.earlier,
             weights=counts,
             groups=groups,
+            must_link=must_link,
+            cannot_link=cannot_link,
             named_after=None if settle else name_after,
             random_state=seed,
             progress=run.told,
@@ -147,6 +177,8 @@ def fuse(
             fusion = fusion.settle()
             fusion = fusion if run.earlier is None else fusion.like(run.earlier)
             fusion = fusion if name_after is None else fusion.named_after(name_after)
+        if names is not None:
+            fusion = fusion.rename(cli.saved.read_names(names))
         run.write(fusion, stability=stability)
 
 

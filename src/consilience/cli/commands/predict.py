@@ -9,7 +9,6 @@ import typer
 from consilience import cli
 from consilience._support.errors import UsageError
 from consilience.cli import options
-from consilience.results.drift import Watch, require_labels
 
 
 def predict(
@@ -66,21 +65,18 @@ def predict(
         fusion = cli.saved.read_result(result)
         if tables and fusion.mixed is None:
             raise UsageError(f"{result} is no result of labels and views.", hint="leave out --views.")
+        needing = "--adapt" if adapt else "--fail-on-drift" if fail_on_drift is not None else ""
+        watch = cli.saved.watched(fusion, needing)
         if fusion.mixed is not None:
-            if fail_on_drift is not None or adapt:
-                require_labels(fusion, "--adapt" if adapt else "--fail-on-drift")
             found = cli.saved.place_both(
                 fusion, fusion.mixed, new, run.sources, tables, job.source, strict=strict
             )
-        elif fusion.partitions.views is None:
-            watch = Watch(fusion)
+        elif watch is not None:
             run.drift, run.fail_below = lambda: watch.found() if watch.enough else None, fail_on_drift
             found = cli.saved.place_labels(
                 fusion, run.sources(), strict=strict, told=run.told, watch=watch, adapt=adapt
             )
         else:
-            if fail_on_drift is not None or adapt:
-                require_labels(fusion, "--adapt" if adapt else "--fail-on-drift")
             found = cli.saved.place_views(fusion, new, job.source)
         cli.results.write_placed(
             *(found, fusion, run.outputs, output or "-", run.told), chances=chances, excel_csv=excel_csv

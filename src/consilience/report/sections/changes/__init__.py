@@ -92,7 +92,7 @@ def of(fusion: Fusion, job: Job) -> Result | None:
             found.n_moved,
             lines,
             [list(flow) for flow in found.flows],
-            _who(found, _IDS_A_LINE * job.lines),
+            [] if job.hide_ids else _who(found, _IDS_A_LINE * job.lines),
         )
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from consilience._support.errors import InputError
 from consilience.report.job import Job
 from consilience.results import Fusion
@@ -50,7 +52,7 @@ def of(fusion: Fusion, job: Job) -> Result | None:
     found = job.levels
     if found is None or fusion is not job.main:
         return None
-    if not isinstance(found, Found) or found.fusion is not fusion:
+    if not isinstance(found, Found) or not np.array_equal(found.fusion.labels, fusion.labels):
         raise InputError(
             "levels are not those of the first result.", hint="pass what fusion.levels() returned."
         )
