@@ -32,6 +32,7 @@ OPTIONS = {
     "named_after": "--name-after",
     "on": "--id",
     "random_state": "--seed",
+    "same_names": "--same-names",
     "unobserved": "--unobserved",
     "view_weights": "--weight",
     "weights": "--weights",

@@ -23,6 +23,7 @@ from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.evidence.views import TableReading, Views
 from consilience.inference.adapting import place_adapted
 from consilience.inference.chance import compare_with_chance
+from consilience.inference.annotators import NamedPlacement
 from consilience.inference.chances import chances_of_rows
 from consilience.inference.counting import Caution, caution
 from consilience.inference.counts import Finding, JointRows, joint_rows
@@ -521,8 +522,13 @@ class Fusion:
         return gather_evidence(self.opinions, self.rows)
 
     @cached_property
-    def placement(self) -> Placement:
+    def placement(self) -> Placement | NamedPlacement:
         """What places rows of base labels among the clusters, as ``partitions.encode`` gives them."""
+        own = getattr(self.model, "placement_", None)
+        if isinstance(own, NamedPlacement) and np.array_equal(
+            self.labels[self.partitions.seen], self.model.labels_[self.partitions.seen]
+        ):  # it does not know of other numbers, see `like`
+            return own
         asked = getattr(self.model, "unobserved", "noise")
         largest = self._largest if asked == "largest" else -1
         return Placement(self.evidence, fitted_rows(self.rows), largest)

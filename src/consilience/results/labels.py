@@ -32,6 +32,7 @@ from consilience.results._names import base_named
 from consilience.results.fusion import Candidate, Fusion, GivenViews
 from consilience.results.linking import keep_apart, linked_groups, read_links, require_consistent
 from consilience.results.preparing import merge_rows, read_weights
+from consilience.results.same_names import fuse_same_names
 
 
 class Choice(NamedTuple):
@@ -59,6 +60,7 @@ def fuse(
     must_link: Any = None,
     cannot_link: Any = None,
     named_after: str | None = None,
+    same_names: bool = False,
     random_state: Any = None,
     verbose: int = 0,
     progress: Progress | bool | None = None,
@@ -116,6 +118,11 @@ def fuse(
         are placed one after another, each in the likeliest cluster that is left to it.
     named_after : str, optional
         The base clustering whose labels name the clusters; see :meth:`Fusion.named_after`.
+    same_names : bool, default=False
+        Whether all base clusterings use one set of names, as annotators do: a name is then a cluster, and
+        `n_clusters` their number, or "auto". What each source confuses with what is learned, and they need
+        not share any instance. Never guessed; a source whose names mean something else is refused. See the
+        page on annotators.
     random_state : int, RandomState or None, default=None
         One seed, one answer.
     verbose : int, default=0
@@ -181,6 +188,11 @@ def fuse(
                 "cannot_link parts instances by their labels, and there are views.",
                 hint="leave out cannot_link.",
             )
+        if same_names:
+            raise InputError(
+                Phrase("{same_names} is of labels alone: beside views, these link the sources already."),
+                hint=Hint("leave out {same_names}; it would add little."),
+            )
         if must_link is not None:
             raise InputError(
                 "must_link merges rows of labels, and there are views, whose rows it cannot merge.",
@@ -199,6 +211,20 @@ def fuse(
         fusion = fuse_together(
             table, views, mask, n_clusters, method, index, unobserved, weights, random_state
         )
+        fusion = fusion if like is None else fusion.like(like)
+        return fusion if named_after is None else fusion.named_after(named_after)
+    if same_names:
+        given_too = {"weights": weights, "groups": groups, "must_link": must_link, "cannot_link": cannot_link}
+        given_too["method"] = None if isinstance(method, str) and method.lower() == "auto" else method
+        other = next((name for name, value in given_too.items() if value is not None), None)
+        if other is not None:
+            raise InputError(
+                f"same_names learns how far to trust each source, and knows no {other}.",
+                hint=f"leave out same_names or {other}.",
+            )
+        keep: Literal["error", "keep"] = "error" if unobserved == "error" else "keep"
+        table = Partitions.of(labels, negative=negative, index=index, unobserved=keep)
+        fusion = fuse_same_names(table, n_clusters, unobserved, seed_from(random_state))
         fusion = fusion if like is None else fusion.like(like)
         return fusion if named_after is None else fusion.named_after(named_after)
     if mask is not None:

@@ -71,6 +71,13 @@ def fuse(
         ),
     ] = None,
     group: options.Groups = None,
+    same_names: Annotated[
+        bool,
+        typer.Option(
+            "--same-names",
+            help="All columns use one set of names, as annotators do; the names are the clusters.",
+        ),
+    ] = False,
     views: options.BesideLabels = None,
     kind: options.Kind = None,
     param: options.Parameters = None,
@@ -99,6 +106,13 @@ def fuse(
     cli.job.require_files({"names": names, **links})
     chosen = method if method.lower() == "auto" and not param else options.method(method, param)
     settings: dict[str, Any] = {"method": chosen, "unobserved": unobserved.value}
+    if same_names:
+        if tables:
+            raise UsageError(
+                "--same-names is of labels alone: beside views, these link the sources already.",
+                hint="leave out --same-names; it would add little.",
+            )
+        settings["same_names"] = True
     counts = None if weights is None else _weights(weights)
     groups = options.groups(group)
     if tables:
@@ -132,7 +146,7 @@ def fuse(
     about = {"report": writing.report, "json": writing.as_json, "save": writing.save}
     about |= {"like": like, "profile": profile, **links}
     further = [*about.values(), noise, writing.imputed, writing.chances, name_after, weights, stability]
-    further += [settle, bool(groups), names, isinstance(k, tuple)]
+    further += [settle, bool(groups), names, isinstance(k, tuple), same_names]
     if job.folder is not None and len(labels) == 1 and not any(further):
         with job.run() as run:
             run.words = cli.blocks.fuse_to_folder(
