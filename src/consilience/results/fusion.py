@@ -22,8 +22,8 @@ from consilience.diagnostics.summary import instance_warnings, missing_warnings
 from consilience.evidence.partitions import MISSING, Partitions, Unknown
 from consilience.evidence.views import TableReading, Views
 from consilience.inference.adapting import place_adapted
-from consilience.inference.chance import compare_with_chance
 from consilience.inference.annotators import NamedPlacement
+from consilience.inference.chance import compare_with_chance
 from consilience.inference.chances import chances_of_rows
 from consilience.inference.counting import Caution, caution
 from consilience.inference.counts import Finding, JointRows, joint_rows
