@@ -217,6 +217,20 @@ def test_text_where_numbers_were_fitted_is_refused():
         model.predict({"v": new})
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame([["a", 1.0], ["b", 2.0]], columns=["x", "x"]), r"view 'v' has two columns of one name"),
+        (pd.DataFrame({"c": ["a", "b"], "x": [np.inf, 1.0]}), r"view 'v' has inf in row 0, column 'x'"),
+        (pd.DataFrame({"c": ["a", "b"], "x": [[1], [2]]}), r"column 'x': row 0 holds a list"),
+        (pd.DataFrame({"c": ["a", "a"], "x": [None, None]}), r"view 'v' has no column that tells rows apart"),
+    ],
+)
+def test_what_is_still_refused(table, message):
+    with pytest.raises((ValueError, TypeError), match=rf"{message}.*Hint: "):
+        check_views({"v": table})
+
+
 def test_ids_join_tables_of_any_columns():
     truth, frame = clinic(missing=0.1)
     frame = frame.drop(columns="consent").assign(patient=[f"p{i}" for i in range(len(frame))])

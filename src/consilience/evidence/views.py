@@ -665,7 +665,13 @@ def _as_frame(name: str, table: Any) -> Any:
         return None
     import narwhals as nw  # only when a frame may be present: arrays alone do not pay for it
 
-    frame = nw.from_native(table, pass_through=True)
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(
+            f"view {name!r} has two columns of one name ({' '.join(str(error).split())}).",
+            hint="give every column its own name",
+        ) from error
     if isinstance(frame, nw.LazyFrame):
         raise InputError(f"view {name!r} is a lazy frame.", hint="call .collect() on it first")
     return frame if isinstance(frame, nw.DataFrame) else None
