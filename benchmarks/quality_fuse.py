@@ -22,6 +22,7 @@ from benchmarks.quality_pce import show
 from benchmarks.quality_pools import CONSTANT, MIXED, draws
 from consilience import Partitions, datasets, fuse
 from consilience.generate import base_partitions
+from consilience.inference.sharing import sharing
 from consilience.metrics import normalized_mutual_info_score
 from consilience.missing import drop_labels
 from consilience.results import selection
@@ -83,7 +84,8 @@ def scores(draw, y, table):
         for candidate, model in candidates(known, k, plan.methods, "error", draw):
             found[candidate.name] = model.labels_
             tried.append(candidate)
-        if not plan.sampled and not selection.mixed(features):
+        features = features._replace(shared=sharing(known))
+        if not plan.sampled and selection.rule_of(features) == "agreement":
             found["fuse"] = found[selection.best_of(tried, "agreement").name]
         else:
             found["fuse"] = fuse(known, k, random_state=draw).labels

@@ -32,13 +32,22 @@ def sources(*shared, weights=None, numbers=None):
     ("features", "limits", "methods", "rule"),
     [
         (Features(4, EVEN, 500), ALL, tuple(CANDIDATES), "agreement"),
-        (Features(4, EVEN, 500, OWN_WAY), ALL, tuple(CANDIDATES), "agreement"),  # numbers come first
+        (Features(4, EVEN, 500, ONE_PROGRAM), ALL, tuple(CANDIDATES), "agreement"),
+        (Features(4, EVEN, 500, OWN_WAY), ALL, LIKELY, "likelihood"),  # whatever the numbers are
         (Features(4, EVEN, 1_001), ALL, WITHOUT_SPCE, "agreement"),
         (Features(4, EVEN, 5_001), ALL, ("DAL", "LWGP", "PCE", "MixtureConsensus"), "agreement"),
         (Features(4, MIXED, 500, ONE_PROGRAM), ALL, ("DAL", "LWEA"), "DAL"),
         (Features(4, MIXED, 5_001, ONE_PROGRAM), ALL, ("DAL",), "DAL"),
         (Features(4, MIXED, 500, OWN_WAY), ALL, LIKELY, "likelihood"),
         (Features(4, MIXED, 5_001, OWN_WAY), ALL, LIKELY, "likelihood"),
+        # more clusters are wanted than sources have, by more than a quarter of their mean
+        (Features(5, EVEN, 500, OWN_WAY), ALL, LIKELY, "likelihood"),
+        (Features(6, EVEN, 500, OWN_WAY), ALL, ("LWEA",), "finer"),
+        (Features(6, EVEN, 5_001, OWN_WAY), ALL, LIKELY, "likelihood"),  # LWEA is too costly
+        (Features(6, EVEN, 500, OWN_WAY), ALL | {"LWEA": 30}, LIKELY, "likelihood"),
+        (Features(6, EVEN, 500, ONE_PROGRAM), ALL, ("DAL", "LWEA"), "DAL"),
+        (Features(6, np.array([4, 9]), 500, np.full(2, 0.1), np.array([9.0, 1.0])), ALL, ("LWEA",), "finer"),
+        (Features(6, np.array([4, 9]), 500, np.full(2, 0.1)), ALL, LIKELY, "likelihood"),
         # nine of ten within a quarter of the wanted number are about right, eight are not
         (Features(4, np.array([5] * 9 + [8]), 500), ALL, tuple(CANDIDATES), "agreement"),
         (Features(4, np.array([5] * 8 + [8, 8]), 500, ONE_PROGRAM), ALL, ("DAL", "LWEA"), "DAL"),
@@ -99,6 +108,7 @@ def test_a_given_rule_counts_and_many_rows_are_sampled():
     [
         (Plan(("DAL", "LWEA"), "DAL"), 2),
         (Plan(LIKELY, "likelihood"), 3),
+        (Plan(("LWEA",), "finer"), 2),
         (Plan(LIKELY, "likelihood", sampled=True), 4),
         (Plan(tuple(CANDIDATES), "agreement"), 11),
     ],
@@ -113,6 +123,7 @@ MIXTURE, LIKELIER = (
     Candidate("MixtureConsensus", 0.65, surprise=2.6),
     Candidate("MixtureConsensus", 0.4, surprise=2.4),
 )
+FINER = Candidate("LWEA", 0.5, True, 2.7)
 SAME = Candidate("MixtureConsensus", 0.6, surprise=2.5 - 1e-12)
 
 
@@ -142,8 +153,14 @@ SAME = Candidate("MixtureConsensus", 0.6, surprise=2.5 - 1e-12)
             Features(4, MIXED, 500, OWN_WAY),
             [HBGF, POLISHED, MIXTURE],
             POLISHED,
-            "do not all follow from each other, as runs of one program would (one by 30% only); this answer "
-            "makes their labels most likely.",
+            "The base clusterings do not all follow from each other, as runs of one program would (one by "
+            "30% only); this answer makes their labels most likely.",
+        ),
+        (
+            Features(6, EVEN, 500, OWN_WAY),
+            [LWEA, FINER],
+            FINER,
+            "(one by 30% only), and have fewer clusters than are wanted: LWEA suits these.",
         ),
         (Features(4, MIXED, 500, OWN_WAY), [HBGF, POLISHED, LIKELIER], LIKELIER, "most likely."),
         (Features(4, MIXED, 500, OWN_WAY), [HBGF, POLISHED, SAME], POLISHED, "most likely."),

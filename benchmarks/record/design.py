@@ -77,7 +77,7 @@ FEW = {
     "D2": {"breastcancer": 9, "iris": 4, "oils": 7, "vehicle": 18, "digits": 64, "credit_data": 13},
 }
 FEW_PART = "few sources"
-FEW_ROWS = 1000
+FEW_ROWS = 500
 FEW_TABLES = 24  # of a family, by draws of its sets in turn
 FEW_OTHER_K = 12  # of these, also with half and twice the number of clusters
 FEW_MISSING = (0.0, 0.3, 0.15)  # in turn: each source lacks up to twice this share of the instances

@@ -27,7 +27,7 @@ from consilience.results.labels import (
     limits_for,
     named_method,
 )
-from consilience.results.selection import CANDIDATES
+from consilience.results.selection import CANDIDATES, LIKELY
 
 _SHARE = 0.8  # of the base clusterings, in a resample
 _FEWEST = 3  # base clusterings from which one can be left out and the others still compared
@@ -184,7 +184,8 @@ def compare(
     if groups is not None:
         partitions = partitions.grouped(groups)
     taking = limits_for(partitions)
-    chosen = [name for name in CANDIDATES if name in taking] if methods is None else list(methods)
+    tried = dict.fromkeys((*CANDIDATES, *LIKELY))
+    chosen = [name for name in tried if name in taking] if methods is None else list(methods)
     seed = seed_from(random_state)
     count = None
     if "auto" in ks:

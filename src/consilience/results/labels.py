@@ -432,7 +432,7 @@ def _choose(
     features, tried = features_of(table, k), table
     if features.n_rows > selection.SAMPLE:
         tried = table.counting.sample(selection.SAMPLE, np.random.RandomState(seed))
-    if by is None and selection.mixed(features):
+    if by is None:
         features = features._replace(shared=sharing(tried.counting))
     plan = selection.plan(features, limits_for(table), by)
     models: dict[Candidate, Any] = {}

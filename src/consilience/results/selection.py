@@ -24,7 +24,8 @@ CANDIDATES = {
 }
 # Methods that are compared by likelihood.
 LIKELY = ("HBGF", "MixtureConsensus")
-# Where base clusterings are one clustering at several resolutions.
+# Where base clusterings are one clustering at several resolutions; the rival also where more clusters are
+# wanted than sources have: mixtures then split clusters at will.
 USUAL, RIVAL = "DAL", "LWEA"
 # Above this many distinct rows methods are compared on a sample of so many instances.
 SAMPLE = 5_000
@@ -39,7 +40,7 @@ _SHARE_OWN_WAY = 0.125
 # good one to a failure: LWEA takes DAL's place if it agrees better by so much.
 _LEAD = 0.2
 
-Rule = Literal["agreement", "likelihood", "DAL"]
+Rule = Literal["agreement", "likelihood", "finer", "DAL"]
 
 
 class Features(NamedTuple):
@@ -48,7 +49,7 @@ class Features(NamedTuple):
     n_clusters: int  # the wanted number
     base_clusters: np.ndarray  # numbers of clusters of the base clusterings
     n_rows: int  # distinct label rows
-    shared: np.ndarray | None = None  # how far each follows from the others; None where it does not matter
+    shared: np.ndarray | None = None  # how far each follows from the others, where it is known
     base_weights: np.ndarray | None = None
 
 
@@ -89,9 +90,11 @@ def plan(features: Features, limits: Mapping[str, float], rule: Rule | None = No
     taking = {name for name, most in limits.items() if n_clusters <= most}
     small = [name for name, most in CANDIDATES.items() if name in taking and features.n_rows <= most]
     rule = rule_of(features) if rule is None else rule
-    if rule == "likelihood":
+    if rule in ("likelihood", "finer"):
         least = float(np.nanmin(features.shared))  # type: ignore[arg-type]
-        return Plan(tuple(name for name in LIKELY if name in taking), rule, sampled, least)
+        if rule == "finer" and RIVAL in small:
+            return Plan((RIVAL,), rule, sampled, least)
+        return Plan(tuple(name for name in LIKELY if name in taking), "likelihood", sampled, least)
     if rule == "DAL" and USUAL in taking:
         return Plan(tuple(name for name in small if name in (USUAL, RIVAL)), rule, sampled)
     return Plan(tuple(small), "agreement", sampled)  # DAL refuses very many base clusters
@@ -99,15 +102,21 @@ def plan(features: Features, limits: Mapping[str, float], rule: Rule | None = No
 
 def rule_of(features: Features) -> Rule:
     """By what an answer is chosen."""
-    if not mixed(features):
-        return "agreement"
+    if own_ways(features):
+        mean = np.average(features.base_clusters, weights=features.base_weights)
+        return "finer" if features.n_clusters > (1.0 + _NEAR) * mean else "likelihood"
+    return "DAL" if mixed(features) else "agreement"
+
+
+def own_ways(features: Features) -> bool:
+    """Whether base clusterings do not follow from each other, as runs of one program on one table would."""
     shared = features.shared
     if shared is None or np.isnan(shared).all():
-        return "DAL"
+        return False
     known, weights = ~np.isnan(shared), features.base_weights
     own_way = shared[known].round(9) <= _OWN_WAY
     share = np.average(own_way, weights=None if weights is None else weights[known])
-    return "likelihood" if share >= _SHARE_OWN_WAY else "DAL"
+    return bool(share >= _SHARE_OWN_WAY)
 
 
 def mixed(features: Features) -> bool:
@@ -125,10 +134,13 @@ def decide(chosen: Plan, tried: Sequence[Candidate]) -> Decision:
 
 
 def best_of(tried: Sequence[Candidate], rule: Rule, lead: float = _LEAD) -> Candidate:
-    """The candidate of highest agreement or likelihood; or DAL's unless LWEA's is far ahead."""
+    """The candidate of highest agreement or likelihood; or DAL's unless LWEA's is far ahead.
+
+    Only answers of the mixture have a likelihood.
+    """
     if rule == "agreement":
         return max(tried, key=_agreement)
-    if rule == "likelihood":
+    if rule in ("likelihood", "finer"):
         return min((one for one in tried if one.surprise is not None), key=_surprise)
     by_name = {one.method: one for one in tried}
     usual, rival = by_name[USUAL], by_name.get(RIVAL, by_name[USUAL])
@@ -151,12 +163,15 @@ def _reason(best: Candidate, chosen: Plan) -> str:
     where = f" on {SAMPLE} instances" if chosen.sampled else ""
     if chosen.rule == "agreement":
         return f"It agrees best with the base clusterings{where} (mean NMI {best.agreement:.3f})."
-    numbers = "The base clusterings have other numbers of clusters, and"
+    sources = (
+        "The base clusterings do not all follow from each other, as runs of one program would (one by "
+        f"{chosen.least_shared:.0%} only)"
+    )
     if chosen.rule == "likelihood":
-        return (
-            f"{numbers} do not all follow from each other, as runs of one program would (one by "
-            f"{chosen.least_shared:.0%} only); this answer makes their labels most likely{where}."
-        )
+        return f"{sources}; this answer makes their labels most likely{where}."
+    if chosen.rule == "finer":
+        return f"{sources}, and have fewer clusters than are wanted: LWEA suits these."
+    numbers = "The base clusterings have other numbers of clusters, and"
     if best.method == RIVAL:
         return (
             f"{numbers} it agrees better with them than DAL by more than {_LEAD:.0%}{where} (mean NMI "
