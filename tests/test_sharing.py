@@ -76,9 +76,22 @@ def test_a_weight_of_two_counts_like_a_copy_for_the_others():
 
 
 def test_who_says_nothing_or_shares_nobody_is_not_known():
-    base = [["a", None, "x", "p"], ["b", None, "x", "q"], ["a", None, "x", "p"]]
+    base = [["a", None, "x", "p"], ["b", None, "x", "q"], ["a", None, "x", "p"]] * 4
     lone = Partitions.of([*base, [None, 0, None, None], [None, 1, None, None]])
     found = sharing(lone)
     assert np.isnan(found[[1, 2]]).all()
     assert_allclose(found[[0, 3]], 1.0)
     assert np.isnan(sharing(Partitions.of([["a"], ["b"], ["a"]]))).all()
+
+
+def test_few_instances_in_common_say_nothing():
+    base = np.array([[0, 0, 0], [1, 1, 1]] * 5)
+    assert_allclose(sharing(Partitions.of(base)), 1.0)
+    assert np.isnan(sharing(Partitions.of(base[:9]))).all()
+    apart = base.copy()
+    apart[:5, 2] = -1  # the third has five in common with the others, who have ten with each other
+    found = sharing(Partitions.of(apart))
+    assert np.isnan(found).tolist() == [True, True, True]
+    longer = np.vstack([base, base])
+    longer[:11, 2] = -1
+    assert np.isnan(sharing(Partitions.of(longer))).tolist() == [False, False, True]

@@ -7,6 +7,8 @@ import numpy as np
 from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import adjusted_information, pair_tables, silent
 
+_FEWEST = 10  # instances in common, on average: fewer say nothing
+
 
 def sharing(partitions: Partitions) -> np.ndarray:
     r"""How far each base clustering follows from the others: 0 not at all, 1 wholly.
@@ -17,7 +19,8 @@ def sharing(partitions: Partitions) -> np.ndarray:
 
     The information that two share is divided by what the coarser of them says, so that a clustering and its
     coarser versions follow from each other, whatever their numbers of clusters. NaN for a base clustering
-    that says nothing (one cluster, or everybody apart), and for one that shares no instance with another.
+    that says nothing (one cluster, or everybody apart), and for one that has fewer than ten instances in
+    common with each of the others that it meets, on average.
 
     Symbols: I -> mutual information on the n_ij instances that both saw; E[I] -> its mean under random
     labels; H -> entropies there; w -> partitions.opinion_weights.
@@ -27,7 +30,8 @@ def sharing(partitions: Partitions) -> np.ndarray:
     near, n = following(partitions)
     w = n if weights is None else n * weights
     shared, total = (w * np.nan_to_num(near)).sum(axis=1), w.sum(axis=1)
-    return np.divide(shared, total, out=np.full(len(near), np.nan), where=total > 0)
+    enough = (total > 0) & (n.sum(axis=1) >= _FEWEST * (n > 0).sum(axis=1))
+    return np.divide(shared, total, out=np.full(len(near), np.nan), where=enough)
 
 
 def following(partitions: Partitions) -> tuple[np.ndarray, np.ndarray]:
