@@ -16,13 +16,14 @@ import numpy as np
 
 import consilience
 from consilience.registry import SUBPACKAGES, methods
-from consilience.results.selection import CANDIDATES
+from consilience.results.selection import CANDIDATES, LIKELY
 
 ROOT = Path(__file__).parent.parent
 TARGETS = (ROOT / "README.md", ROOT / "docs" / "methods" / "index.md")
 # The README is read where no page lies beside it, so its links are whole.
 SITE = "https://consilience.readthedocs.io/en/latest/"
 BEGIN, END = "<!-- methods -->", "<!-- end of methods -->"
+TRIED = tuple(dict.fromkeys((*CANDIDATES, *LIKELY)))  # by `fuse`
 LABELS, VIEWS, FEATURES = (f"consilience.{name}" for name in ("consensus", "multiview", "features"))
 
 
@@ -96,7 +97,7 @@ def _linked(found: list[type]) -> str:
 
 def _ordered(found: list[type]) -> list[type]:
     """Good first choices, then the candidates of `fuse`, then by name."""
-    order = {name: place for place, name in enumerate(CANDIDATES)}
+    order = {name: place for place, name in enumerate(TRIED)}
     return sorted(
         found, key=lambda m: (not m.about.start, order.get(m.__name__, len(order)), m.__name__.lower())
     )
@@ -113,8 +114,8 @@ def index() -> str:
 
 _FIRST = """Let one call choose:
 
-- [`fuse`](../fuse.md) takes **labels**, tries the methods that suit the table and keeps the answer that
-  agrees best with the base clusterings;
+- [`fuse`](../fuse.md) takes **labels**, tries the methods that suit the table, and says which answer it
+  took and why;
 - [`fuse_views`](../guide/views.md) takes **tables of features**, by [PSE](pse.md);
 - [`compare`](../guide/which-method.md) shows several methods side by side, without true classes.
 
@@ -128,7 +129,7 @@ def _table(found: list[type]) -> str:
     head = ["method", "use it", "not when", *(["new instances"] if new else []), "cost"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for m in found:
-        bold = "**" * (m.__name__ in CANDIDATES)
+        bold = "**" * (m.__name__ in TRIED)
         cells = [f"{bold}[{m.__name__}]({page_of(m)}){bold}", m.about.use, m.about.avoid]
         cells += ["yes" if hasattr(m, "predict") else "no"] if new else []
         most = getattr(m, "max_rows", getattr(m, "max_instances", np.inf))

@@ -28,7 +28,12 @@ def fuse(
     ] = "auto",
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="auto, or a name from consilience methods.", metavar="NAME"),
+        typer.Option(
+            "--method",
+            "-m",
+            help="auto (what suits how the sources relate), or a name from consilience methods.",
+            metavar="NAME",
+        ),
     ] = "auto",
     like: options.Like = None,
     like_column: options.LikeColumn = None,
