@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,9 @@ from consilience import cli, io
 from consilience._support.errors import UsageError
 from consilience.cli import options
 from consilience.cli.help import WRITING
-from consilience.results.rosetta import Rosetta, Translation, translate
-from consilience.results.rosetta import rosetta as call_clusters
+
+if TYPE_CHECKING:
+    from consilience.results.rosetta import Rosetta, Translation
 
 
 def rosetta(
@@ -47,6 +48,9 @@ def rosetta(
 
     Example: `consilience rosetta segments.consilience bank_a bank_b -o names.csv`
     """
+    from consilience.results.rosetta import rosetta as call_clusters  # completion does not load the library
+    from consilience.results.rosetta import translate
+
     named = list(sources or ())
     if len(named) not in (0, 2):
         few = "one source was named" if len(named) == 1 else f"{len(named)} sources were named"
