@@ -149,9 +149,9 @@ def sorted_by(n, m, groups, right, rng):
 
 
 def few(n_draws):
-    """10 to 60 instances, 5 to 100 sources: noise found as clusters, and clusters found as one."""
+    """10 to 60 instances, 5 to 85 sources: noise found as clusters, and clusters found as one."""
     for n in (10, 15, 30, 60):
-        for m in (5, 20, 50, 100):
+        for m in (5, 20, 85):
             counts = {right: [] for right in (0.0, 0.6, 0.7, 0.8)}
             for right, answers in counts.items():
                 for draw in range(n_draws):
@@ -202,7 +202,7 @@ def main():
     if wanted("real"):
         show("Tables with known classes", real(max(n_draws // 250, 1)))
     if wanted("few"):
-        show("The number of clusters of few instances", few(max(n_draws // 10, 1)))
+        show("The number of clusters of few instances", few(max(n_draws // 25, 1)))
     if wanted("cost"):
         show("Cost", cost())
 

@@ -292,7 +292,9 @@ def test_labels_from_parquet_to_parquet_keep_ids_and_order(tmp_path, max_distinc
         model.write_labels(tmp_path / "out")
 
 
-@pytest.mark.parametrize(("n", "noise", "n_clusters"), [(400, 0.3, C), (400, 0.3, "auto"), (7_500, 0.6, C)])
+@pytest.mark.parametrize(
+    ("n", "noise", "n_clusters"), [(400, 0.3, C), (400, 1.0, C), (400, 0.3, "auto"), (7_500, 0.6, C)]
+)
 def test_fuse_parquet_gives_the_labels_of_fuse(tmp_path, n, noise, n_clusters):
     _, table = planted(n, 6, C, noise=noise, missing=0.2, seed=6)
     table[7] = -1
@@ -315,6 +317,8 @@ def test_fuse_parquet_gives_the_labels_of_fuse(tmp_path, n, noise, n_clusters):
         assert json.dumps(done.cluster_count.as_dict()) == json.dumps(reference.cluster_count.as_dict())
     else:
         assert done.cluster_count is None
+    assert done.chance == reference.headline.chance
+    assert bool(done.chance) == (noise == 1.0)
     assert all(0 < step[1] <= step[2] for step in steps)
     assert {"reading", "writing"} <= {step[0] for step in steps}
 

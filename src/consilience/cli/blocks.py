@@ -56,8 +56,9 @@ def fuse_to_folder(
             **settings,
         )
     count = "" if done.cluster_count is None else f"\n\n{done.cluster_count.summary()}"
+    chance = f"{done.chance}\n\n" if done.chance else ""
     return (
-        f"{done.n_clusters} clusters of {done.n_instances} instances (sizes {done.sizes.min()} to "
+        f"{chance}{done.n_clusters} clusters of {done.n_instances} instances (sizes {done.sizes.min()} to "
         f"{done.sizes.max()}), written to {done.output}\n"
         f"Method: {done.method}. {done.reason}\nSolved by {done.path}: {done.path_reason}.{count}"
     )

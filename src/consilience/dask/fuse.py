@@ -39,6 +39,7 @@ class ParquetFusion(NamedTuple):
     path: str  # "distinct rows" or "blocks"
     path_reason: str
     cluster_count: ClusterCount | None = None  # how the number of clusters was found, where it was not given
+    chance: str = ""  # that the base clusterings agree no more than by chance; not known of blocks
 
 
 def fuse_parquet(
@@ -159,7 +160,7 @@ def _fuse_distinct(
     why = f"{known.n_rows} distinct label rows of {table.n_rows} fit in memory"
     answer = RowValues(blocks, engine, key, None, table.sizes)
     found = (known.n_rows, len(sizes), sizes, fusion.method, fusion.reason, "distinct rows", why)
-    return answer, (*found, fusion.cluster_count)
+    return answer, (*found, fusion.cluster_count, fusion.chance_test.sentence)
 
 
 def _block_method(method: Any, given: dict[str, Any], seed: int) -> PCE:
