@@ -122,6 +122,16 @@ def test_stability_of_a_saved_result_reads_tables_as_they_were(clinic, capfd):
     assert [one["ari"] for one in found["refits"]] == [one.ari for one in again.refits]
 
 
+def test_methods_are_compared_on_tables_as_they_were_said_to_be(clinic, capfd):
+    views = ["--views", "clinic.csv", "--views", "genes.csv", "--id", "patient"]
+    assert run(["compare", *views, "-k", "3", "-m", "PSE", "--resamples", "0", "--json", *KINDS]) == 0
+    out = capfd.readouterr()
+    assert "is left out" not in out.err
+    assert json.loads(out.out)[0]["method"] == "PSE"
+    assert run(["compare", "clinic.csv", "-k", "3", *KINDS]) == 2
+    assert "--kind" in capfd.readouterr().err
+
+
 def test_json_and_the_page_say_it(clinic, capfd):
     _, told = clustered(capfd, *KINDS, "--json", "--report", "page.html")
     assert LINE in told

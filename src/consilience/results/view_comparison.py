@@ -35,6 +35,7 @@ def compare_views(
     methods: Sequence[Any] | None = None,
     mask: ArrayLike | None = None,
     on: str | None = None,
+    kind: Any = None,
     n_resamples: int = 5,
     random_state: Any = None,
     progress: Progress | bool | None = None,
@@ -43,7 +44,7 @@ def compare_views(
 
     Parameters
     ----------
-    views, mask, on
+    views, mask, on, kind
         As in :func:`fuse_views`.
     n_clusters : int, "auto" or sequence of int, default="auto"
         The number of clusters, or several to compare.
@@ -93,7 +94,7 @@ def compare_views(
     chosen = list(VIEW_CANDIDATES if methods is None else methods)
     for method in chosen:  # a wrong name is an error before anything is fitted
         check_method(method, "compare_views")
-    table = check_views(views, mask=mask, on=on)
+    table = check_views(views, mask=mask, on=on, kind=kind)
     count = None
     if "auto" in ks or len(set(ks)) > 1:
         with warnings.catch_warnings():

@@ -52,6 +52,7 @@ def compare(
         ),
     ] = None,
     group: options.Groups = None,
+    kind: options.Kind = None,
     resamples: Annotated[
         int, typer.Option(min=0, help="How often each method is fitted for its stability.", metavar="NUMBER")
     ] = 5,
@@ -92,6 +93,8 @@ def compare(
             else "compare takes tables of labels or --views, not both.",
             hint="as in consilience compare --views blood.csv --views notes.csv --id patient -k 4.",
         )
+    if kind and not views:
+        raise UsageError("--kind says what views hold, and there are labels.", hint="leave it out.")
     paths = list(views or labels or ())
     job = cli.job.Job(paths, reading, options.Writing(report=report, title=title), quiet=quiet)
     names = _names(methods, "views" if views else "labels")
@@ -110,7 +113,9 @@ def compare(
         }
         if views:
             tables = io.files.read_view_tables(paths, job.source)
-            found = consilience.compare_views(tables, ks, on=job.id_name, **how)
+            found = consilience.compare_views(
+                tables, ks, on=job.id_name, kind=options.by_view("kind", kind) or None, **how
+            )
         else:
             table = run.labels(Engine.memory, unobserved, noise=noise).in_full()
             found = consilience.compare(table, ks, groups=groups, unobserved=unobserved.value, **how)
