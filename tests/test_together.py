@@ -117,6 +117,16 @@ def test_nothing_shared_keeps_trust():
     np.testing.assert_allclose(mixed.count_of(mixed.trust(unknown), unknown), 1.0)
 
 
+def test_weak_views_count_less_beside_three_columns():
+    a, count = np.array([0.3, 0.9, 0.8, 0.6, 0.7]), np.ones(5)
+    np.testing.assert_allclose(mixed.beside_labels(a, count, 2), [0.3 / 0.7, 1.0])
+    np.testing.assert_allclose(mixed.beside_labels(a, count, 3), 1.0)  # two columns say too little
+    _, labels, views = make(n=300, n_labels=4, n_views=1, missing=0.2, skill=0.8)
+    blurred = {"view0": views["view0"] + 2 * np.random.default_rng(0).normal(size=views["view0"].shape)}
+    weight = {s.name: s.weight for s in fuse(labels, 3, views=blurred, random_state=0).sources}["view0"]
+    assert 0 < weight < 0.8
+
+
 def test_profiles_repair_a_wrong_start():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)

@@ -39,6 +39,8 @@ _SWEEPS = 10  # that fill in absent places
 MANY_LABELS, _PROFILE_SWEEPS = 4.5, 5
 # A view that counts less says nothing that labels share; one that counts no more has no profile.
 _HEARD, _HARDLY = 0.5, 0.1
+# Columns of labels from which on their trust says how strong views should be.
+_MANY_COLUMNS = 3
 
 
 # --- relations of any two sources ---------------------------------------------------------------------------
@@ -183,6 +185,18 @@ def count_of(a: np.ndarray, found: Relations) -> np.ndarray:
     return np.maximum(np.clip((a - _DOUBTED) / (_TRUSTED - _DOUBTED), 0.0, 1.0), related(found))
 
 
+def beside_labels(a: np.ndarray, count: np.ndarray, n_views: int) -> np.ndarray:
+    """What views count beside three columns of labels or more: less where they say less of what all share.
+
+    Their trust over the mean trust of the labels that count, at most one. With fewer columns that mean says
+    too little. Weak features would otherwise outvote decent labels, whose weight is half that of a view.
+    """
+    said = a[n_views:][count[n_views:] > _HEARD]
+    if len(said) < _MANY_COLUMNS:
+        return np.ones(n_views)
+    return np.asarray(np.minimum(1.0, a[:n_views] / max(float(said.mean()), 1e-12)))
+
+
 # --- places of all instances in all sources -----------------------------------------------------------------
 
 
@@ -308,10 +322,11 @@ def mix(
 ) -> MixedResult:
     r"""Clusters from embedded views and columns of labels, either of which may lack instances.
 
-    1. `relations` of any two sources. 2. How far each counts, c: `trust`, or `related`. 3. Weights: c for a
-    view, c / 2 for a column of labels. 4. `fill_in`. 5. Places side by side, projected softly, and k-means,
-    as in PSE. 6. Where instances have many labels, `by_profiles`. Where no view is heard, what labels alone
-    say, and neighbours for those without labels.
+    1. `relations` of any two sources. 2. How far each counts, c: `trust`, or `related`; and views no more
+    than they are trusted `beside_labels`. 3. Weights: c for a view, c / 2 for a column of labels. 4.
+    `fill_in`. 5. Places side by side, projected softly, and k-means, as in PSE. 6. Where instances have many
+    labels, `by_profiles`. Where no view is heard, what labels alone say, and neighbours for those without
+    labels.
 
     Parameters
     ----------
@@ -333,7 +348,9 @@ def mix(
     n, v_n, k = len(codes), len(views), n_clusters
     found = relations(views, codes, offsets)
     a = trust(found)
-    count = np.where(np.isnan(given), count_of(a, found), given)
+    count = count_of(a, found)
+    count[:v_n] *= beside_labels(a, count, v_n)
+    count = np.where(np.isnan(given), count, given)
     full = np.repeat([1.0, LABEL_WEIGHT], [v_n, codes.shape[1]])
     weights = count * full if count.any() else full
     labelled = np.asarray((codes >= 0).any(axis=1))

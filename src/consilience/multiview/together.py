@@ -25,8 +25,8 @@ from consilience.multiview.rows import canonical_order, equal_instances, equal_r
 _UNRELATED = 0.1
 # An answer that agrees more with one column of labels repeats it.
 _REPEATED = 0.95
-# Sources that count less are named.
-_NAMED = 0.5
+# Sources that count less are named, as noise up to the second trust.
+_NAMED, _SAYS_SOMETHING = 0.5, 0.2
 SIDES = ("both", "labels", "views", "neither")
 
 
@@ -333,15 +333,20 @@ def _unused(model: LabelsAndViews, table: Partitions) -> list[Finding]:
 
 def _doubted(model: LabelsAndViews) -> list[Finding]:
     out = []
-    for name, a, counts in zip(model.source_names_, model.trust_, model.count_, strict=True):
-        if not np.isnan(a) and counts < _NAMED and model.count_.any():
-            out.append(
-                Finding(
-                    f"{name!r} shares next to nothing with other sources (trust {a:.2f}): it counts "
-                    f"{counts:.2f}.",
-                    hint=f"leave it out, or give it a weight if you know that it is right: {_WEIGHTS}.",
-                )
+    for name, a, counts, given in zip(
+        model.source_names_, model.trust_, model.count_, model.given_, strict=True
+    ):
+        if np.isnan(a) or not np.isnan(given) or counts >= _NAMED or not model.count_.any():
+            continue
+        said = "shares next to nothing with other sources"
+        if a >= _SAYS_SOMETHING:
+            said = "says much less of what all share than the labels do"
+        out.append(
+            Finding(
+                f"{name!r} {said} (trust {a:.2f}): it counts {counts:.2f}.",
+                hint=f"leave it out, or give it a weight if you know that it is right: {_WEIGHTS}.",
             )
+        )
     return out
 
 
