@@ -47,7 +47,9 @@ def test_weight_zero_leaves_a_source_out(frame):
 
 
 def test_auto_leaves_out_methods_that_weigh_bases_themselves(frame):
-    tried = {candidate.method for candidate in fuse(frame, 3, weights={"a": 2}, random_state=0).candidates}
+    alike = dict(zip("abcd", planted(120, 4, 3, noise=0.02, missing=0.0, seed=4)[1].T, strict=True))
+    assert {"PCE", "SPCE"} <= {candidate.method for candidate in fuse(alike, 3, random_state=0).candidates}
+    tried = {candidate.method for candidate in fuse(alike, 3, weights={"a": 2}, random_state=0).candidates}
     assert "DAL" in tried
     assert not tried & {"PCE", "SPCE"}
     with pytest.warns(UserWarning, match="not reliably"):
