@@ -151,7 +151,7 @@ class Stopped:
         if not self.promised:
             said.append(
                 f"Sources repeat each other (dependence {self._levels.fusion.evidence.dependence:.2f}): the "
-                "share of errors is not promised, it may be twice as much."
+                "share of errors is not promised."
             )
         return tuple(said)
 
