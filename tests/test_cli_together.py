@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from consilience.cli.help import repeat
 from consilience.cli.main import run
 from tests.test_together import make
 
@@ -41,13 +42,53 @@ def test_both_sides_become_one_table(files, capfd):
     text = page.read_text()
     assert "Labels and views" in text
     assert "only features" in text
-    for new in (["banks.csv", f"--views={folder / 'view0.csv'}"], ["banks.csv"], ["view1.csv"]):
+    both = ["banks.csv", "--views", "view0.csv", "view1.csv"]
+    for new in (both, ["banks.csv", f"--views={folder / 'view0.csv'}"], ["banks.csv"], ["view1.csv"]):
         out = folder / "placed.csv"
         told = [str(folder / name) if name.endswith(".csv") and "=" not in name else name for name in new]
         assert run(["predict", str(saved), *told, "--id", "customer", "-o", str(out)]) == 0
         placed = pd.read_csv(out).set_index("customer")["label"]
         before = merged.set_index("customer")["label"].loc[placed.index]
         assert (placed == before).mean() > 0.75
+
+
+def test_all_files_after_views_are_views(files, monkeypatch):
+    folder, n = files
+    monkeypatch.chdir(folder)
+    more = ["--id", "customer", "-k", "3", "-q", "-o"]
+    written = []
+    for number, words in enumerate(
+        [
+            ["banks.csv", "--views", "view0.csv", "--views", "view1.csv", *more],
+            ["banks.csv", "--views", "view0.csv", "view1.csv", *more],
+            ["banks.csv", "--views=view0.csv", "view1.csv", *more],
+            ["--views", "view0.csv", "view1.csv", *more],
+        ]
+    ):
+        before = ["--", "banks.csv"] if "banks.csv" not in words else []
+        assert run(["fuse", *words, f"{number}.csv", *before]) == 0
+        written.append((folder / f"{number}.csv").read_text())
+    assert len(written[0].splitlines()) == n + 1
+    assert set(written) == {written[0]}
+
+
+@pytest.mark.parametrize("views", [["--views", "v.csv", "banks.csv"], ["--views=v.csv", "banks.csv"]])
+def test_labels_come_before_views(views, capfd):
+    assert run(["fuse", *views, "-k", "3"]) == 2
+    said = capfd.readouterr().err
+    assert "LABELS... is missing: all files after --views belong to it." in said
+    assert "Hint: give LABELS... before --views, or after --." in said
+
+
+def test_options_are_repeated_before_each_of_their_values():
+    def repeated(line):
+        return " ".join(repeat(line.split(), {"--views"}))
+
+    assert repeated("a --views v w x --id i b") == "a --views v --views w --views x --id i b"
+    assert repeated("a --views v - -k 3") == "a --views v --views - -k 3"
+    assert repeated("--views=v w --views x y") == "--views=v --views w --views x --views y"
+    for same in ("a b -k 3", "a --views v", "a --views", "-o o --views v -- a b", "-- --views v w"):
+        assert repeated(same) == same
 
 
 def test_json_says_what_each_source_counted(files, capfd):

@@ -79,7 +79,7 @@ class TestCompareViews:
         _, views = planted()
         for name, table in views.items():
             pd.DataFrame(table).add_prefix("x").rename_axis("who").to_csv(f"{name}.csv")
-        line = ["compare", "--views", "v0.csv", "--views", "v1.csv", "--id", "who", "-k", "3"]
+        line = ["compare", "--views", "v0.csv", "v1.csv", "--id", "who", "-k", "3"]
         line += ["-m", "PSE,APMC", "--resamples", "0"]
         assert run([*line, "--json", "--report", "page.html"]) == 0
         rows = json.loads(capfd.readouterr().out)

@@ -6,20 +6,39 @@ import inspect
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from consilience._support.errors import UsageError
+
 PANELS = READING, WRITING, ENGINES = "What is read", "What is written", "Where the work is done"
+# What an option says it takes if all files up to the next option are its own.
+FILES = "FILE..."
 # Columns of a line, and where explanations begin.
 _WIDEST, _EXPLAINED_AT = 100, 30
 
 
 class Command(TyperCommand):
-    """A command whose help is `page`."""
+    """A command whose help is `page`, and whose options of `FILES` need not be repeated."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As in typer, of words that repeat those options."""
+        own = {name for each in self.params if each.metavar == FILES for name in each.opts}
+        given = own.intersection(word.partition("=")[0] for word in args)
+        try:
+            return super().parse_args(ctx, repeat(args, own))
+        except Exception as error:
+            if not given or type(error).__name__ != "MissingParameter":
+                raise
+            option, missing = " and ".join(given), error.param.metavar  # type: ignore[attr-defined]
+            raise UsageError(
+                f"{missing} is missing: all files after {option} belong to it.",
+                hint=f"give {missing} before {option}, or after --.",
+            ) from error
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write it."""
@@ -49,6 +68,28 @@ class App(typer.Typer):
             return function
 
         return spread_and_register
+
+
+def repeat(words: Iterable[str], options: Collection[str]) -> list[str]:
+    """A command with these options before each of the values that follow them, up to the next option.
+
+    >>> " ".join(repeat("banks.csv --views a.csv b.csv -k 4".split(), {"--views"}))
+    'banks.csv --views a.csv --views b.csv -k 4'
+    """
+    found: list[str] = []
+    taking, has_value = "", False
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return [*found, word, *rest]
+        if word.startswith("-") and word != "-":  # which stands for standard input
+            name, equals, _ = word.partition("=")
+            taking, has_value = name if name in options else "", bool(equals)
+        elif taking:
+            found += [taking] * has_value
+            has_value = True
+        found.append(word)
+    return found
 
 
 def spread(function: Any) -> Any:

@@ -13,7 +13,7 @@ import typer
 from consilience import io
 from consilience._support.errors import OPTIONS, UsageError
 from consilience._support.values import did_you_mean
-from consilience.cli.help import ENGINES, READING, WRITING
+from consilience.cli.help import ENGINES, FILES, READING, WRITING
 from consilience.cli.terminal import talk
 from consilience.registry import resolve
 
@@ -160,8 +160,9 @@ BesideLabels = Annotated[
     list[str] | None,
     typer.Option(
         "--views",
-        help="Table of features that is merged together with the labels, joined by --id. Repeatable.",
-        metavar="FILE",
+        help="Tables of features that are merged together with the labels, joined by --id: all files up to "
+        "the next option.",
+        metavar=FILES,
     ),
 ]
 Noise = Annotated[

@@ -12,7 +12,7 @@ import consilience
 from consilience import cli, io
 from consilience._support.errors import UsageError
 from consilience.cli import options
-from consilience.cli.help import WRITING
+from consilience.cli.help import FILES, WRITING
 from consilience.cli.options import Engine, Unobserved
 from consilience.cli.terminal import show
 
@@ -29,7 +29,9 @@ def compare(
     views: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare methods for views: a table of features, as for cluster. Repeatable.", metavar="FILE"
+            help="Compare methods for views: tables of features, as for cluster; all files up to the next "
+            "option.",
+            metavar=FILES,
         ),
     ] = None,
     clusters: Annotated[
@@ -91,7 +93,7 @@ def compare(
             "compare needs tables of labels, or tables of features as --views."
             if not views
             else "compare takes tables of labels or --views, not both.",
-            hint="as in consilience compare --views blood.csv --views notes.csv --id patient -k 4.",
+            hint="as in consilience compare --views blood.csv notes.csv --id patient -k 4.",
         )
     if kind and not views:
         raise UsageError("--kind says what views hold, and there are labels.", hint="leave it out.")

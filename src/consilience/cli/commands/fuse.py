@@ -100,7 +100,7 @@ def fuse(
 
     Beyond memory: `consilience fuse folder/ --id customer -k 4 --engine dask -o merged/`
 
-    With features: `consilience fuse banks.csv --views payments.csv --id customer -k 4 -o merged.csv`
+    With features: `consilience fuse banks.csv --views payments.csv visits.csv --id customer -k 4 -o out.csv`
     """
     tables = list(views or ())
     job = cli.job.Job(

@@ -9,6 +9,7 @@ import typer
 from consilience import cli
 from consilience._support.errors import UsageError
 from consilience.cli import options
+from consilience.cli.help import FILES
 
 
 def predict(
@@ -26,8 +27,9 @@ def predict(
         list[str] | None,
         typer.Option(
             "--views",
-            help="Of a result of labels and views: a table of features beside the labels. Repeatable.",
-            metavar="FILE",
+            help="Of a result of labels and views: tables of features beside the labels, all files up to the "
+            "next option.",
+            metavar=FILES,
         ),
     ] = None,
     output: options.Output = None,
