@@ -113,6 +113,13 @@ def test_refusals(files, capfd, more, words):
     assert words in capfd.readouterr().err
 
 
+def test_the_number_of_clusters_is_to_be_given(files, monkeypatch, capfd):
+    monkeypatch.chdir(files[0])
+    assert run(["fuse", "banks.csv", "--views", "view0.csv", "--id", "customer"]) == 1
+    said = capfd.readouterr().err
+    assert "Hint: give -k; consilience fuse without --views, and consilience cluster, find one" in said
+
+
 def test_kind_needs_views(files, capfd):
     assert (
         run(["fuse", str(files[0] / "banks.csv"), "--id", "customer", "-k", "3", "--kind", "a=counts"]) == 2

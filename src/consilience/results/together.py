@@ -178,7 +178,11 @@ def model_for(method: Any, n_clusters: Any, unobserved: str) -> LabelsAndViews:
         raise InputError(
             "the number of clusters cannot be found from labels and views together: labels of other numbers "
             "of clusters would pull it their way.",
-            hint=Hint("give {n_clusters}; fuse without views, and fuse_views, find one for each side."),
+            hint=Hint(
+                "give {n_clusters}; fuse without views, and fuse_views, find one for each side.",
+                command="give {n_clusters}; consilience fuse without --views, and consilience cluster, find "
+                "one for each side.",
+            ),
         )
     return LabelsAndViews(int(n_clusters), unobserved=unobserved, n_init=method.n_init)
 
