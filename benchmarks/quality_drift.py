@@ -3,7 +3,7 @@
 Each world is drawn anew: 3 to 10 sources, 2 to 8 clusters, 0 to 60 % missing, 500 or 1000 merged instances.
 Sources of a pool repeat each other, where alarms are known to be too frequent. For docs/guide/years.md.
 
-Run: python -m benchmarks.quality_drift [--worlds 60] [--pools 40]
+Run: python -m benchmarks.quality_drift [--worlds 60] [--still 600] [--pools 40]
 """
 
 from __future__ import annotations
@@ -62,6 +62,22 @@ def planted(n_worlds: int) -> None:
         print(f"{change:13s} {n:5d}  {meaning:.3f} {shares:.3f} {some:.3f}  {right}")
 
 
+def still(n_worlds: int) -> None:
+    """False alarms alone, of which there are too few to count in few worlds."""
+    p = {n: [] for n in SIZES}
+    for number in range(n_worlds):
+        rng = np.random.default_rng((371, number))
+        draw, k = world(rng)
+        fusion = fuse(draw(int(rng.choice([500, 1000]))), k, method="DAL", random_state=0)
+        for n in SIZES:
+            found = fusion.drift(draw(n))
+            p[n].append((found.p_meaning, found.p_shares))
+    print(f"{n_worlds} further worlds where nothing changed: meaning, shares at .01; at .05")
+    for n, found in p.items():
+        rates = [(np.array(found) < level).mean(axis=0) for level in (0.01, 0.05)]
+        print(f"{n:5d}  " + "; ".join(f"{meaning:.3f}, {shares:.3f}" for meaning, shares in rates))
+
+
 def pools(n_pools: int) -> None:
     x, _ = load_digits(return_X_y=True)
     alarms, dependence = [], []
@@ -88,7 +104,9 @@ def pools(n_pools: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--worlds", type=int, default=60)
+    parser.add_argument("--still", type=int, default=600)
     parser.add_argument("--pools", type=int, default=40)
     given = parser.parse_args()
     planted(given.worlds)
+    still(given.still)
     pools(given.pools)

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 
 from consilience import fuse, fuse_views
 from consilience.cli.main import run
-from consilience.inference.surprise import judge_labels
+from consilience.inference.posterior import gather_evidence, leave_out_each
+from consilience.inference.surprise import Monitor, judge_labels
 
 
 def world(seed, n=900, k=4, m=5, err=0.15, missing=0.3):
@@ -56,6 +57,48 @@ def test_surprise_is_that_of_the_formula(fitted):
     codes = fusion.evidence.numbering.recode(fusion.partitions.codes[:60])
     expected = [slow_surprise(fusion.evidence, row) for row in codes.tolist()]
     assert_allclose(judge_labels(fusion.evidence, codes).surprise, expected, atol=1e-9)
+
+
+def test_tables_without_a_part_are_about_those_of_the_rest(fitted):
+    fusion, _ = fitted
+    rows = fusion.rows
+    cells = np.random.default_rng(0).multivariate_hypergeometric(rows.counts, 120, method="marginals")
+    (found,) = leave_out_each(fusion.evidence, rows, cells[:, None])
+    rest = gather_evidence(fusion.partitions, rows._replace(counts=rows.counts - cells))
+    assert_allclose(found.chance, rest.chance, atol=0.03)
+    assert_allclose(found.shares, rest.shares, atol=0.02)
+    assert np.abs(found.chance - rest.chance).mean() < np.abs(fusion.evidence.chance - rest.chance).mean()
+    alone = np.where(rows.labels == 2, rows.counts, 0)
+    assert leave_out_each(fusion.evidence, rows, alone[:, None]) == [None]
+
+
+def slow_p(monitor, sums, seed):
+    """p of meaning, with draws row by row: newcomers among merged rows, and merged rows anew."""
+    rng, m = np.random.default_rng(seed), len(sums.n_labels)
+    rows = monitor._reference[monitor._instances]
+    n, n_merged = int(sums.n), len(rows)
+    numbers = np.append(sums.n_labels, n)
+    drawn = []
+    for _ in range(600):
+        new, merged = (rows[rng.integers(0, n_merged, size)] for size in (n, n_merged))
+        z = []
+        for j in range(m + 1):
+            a, b = (part[part[:, j] > 0] if j < m else part for part in (new, merged))
+            x, y = a[:, m + j], b[:, m + j]
+            z.append((np.sqrt(len(x)) * x.mean() - np.sqrt(numbers[j]) * y.mean()) / y.std())
+        drawn.append(np.abs(z))
+    drawn = np.array(drawn)
+    spread = drawn.mean(axis=0) + drawn.std(axis=0)
+    found = np.abs(sums.values[: m + 1]) / np.sqrt(numbers)
+    return np.mean((drawn / spread).max(axis=1) >= (found / spread).max())
+
+
+def test_p_is_that_of_draws_row_by_row(fitted):
+    fusion, new = fitted
+    monitor = Monitor(fusion.rows, fusion.evidence)
+    for part in (new.iloc[:60], new.iloc[60:200], new.iloc[200:]):
+        sums = monitor.sums(fusion.partitions.encode(part))
+        assert abs(monitor.test(sums).p_meaning - slow_p(monitor, sums, 5)) < 0.1  # four standard errors
 
 
 def test_nothing_is_found_where_nothing_changed(fitted):

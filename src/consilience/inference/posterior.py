@@ -302,18 +302,14 @@ def learn(
     Cost: up to eleven passes over rows x bases x clusters. `sums` makes a pass: it adds up what a function of
     rows returns over all rows, wherever they are.
     """
-    offsets, k = numbering.offsets, np.diff(numbering.offsets)
-    m = n_opinions(len(numbering.bases), groups)
+    offsets, m = numbering.offsets, n_opinions(len(numbering.bases), groups)
     seen = np.add.reduceat(together, offsets[:-1], axis=0)
     prior = sizes / sizes.sum()
 
     def steps(found: Evidence) -> Evidence:
         for _ in range(_STEPS):
             counts, shares = sums(expected_counts, found)
-            worth = np.repeat(_strength(counts, coin, offsets), k)[:, None]
-            chance = counts + worth * coin + _SMOOTHING / np.repeat(k, k)[:, None]
-            chance /= base_sums(counts, offsets) + worth + _SMOOTHING
-            found = found._replace(chance=chance, shares=shares / shares.sum())
+            found = _maximised(found, counts, shares, coin, _strength(counts, coin, offsets))
         return found
 
     with one_thread("blas"):  # the same answer whatever the threads
@@ -326,6 +322,66 @@ def learn(
     # One base is what ten copies of it are: nothing shows that it errs on its own.
     unchecked = m == 1 and np.count_nonzero(sizes) > 1
     return found._replace(dependence=1.0) if unchecked else found
+
+
+def _maximised(
+    found: Evidence, counts: np.ndarray, shares: np.ndarray, coin: np.ndarray, strength: np.ndarray
+) -> Evidence:
+    """P and pi of `learn` from counts."""
+    offsets, k = found.offsets, np.diff(found.offsets)
+    worth = np.repeat(strength, k)[:, None]
+    chance = counts + worth * coin + _SMOOTHING / np.repeat(k, k)[:, None]
+    chance /= base_sums(counts, offsets) + worth + _SMOOTHING
+    return found._replace(chance=chance, shares=shares / shares.sum())
+
+
+def leave_out_each(evidence: Evidence, rows: JointRows, cells: np.ndarray) -> list[Evidence | None]:
+    """P and pi without each part of the rows: one more step of `learn`, from counts that lack the part.
+
+    How skilled and how dependent bases are is taken from all rows, which a part of them hardly changes. So
+    all parts together cost about two passes over the rows instead of eleven passes each.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of all rows.
+    rows : JointRows
+        The rows, as they were given to `gather_evidence`.
+    cells : ndarray of int of shape (n_rows, n_parts)
+        How many instances of each distinct row are in each part.
+
+    Returns
+    -------
+    evidence : list of Evidence or None
+        None where no member of a cluster is left.
+    """
+    rows = _recoded(rows, evidence.numbering)
+    has = rows.labels >= 0
+    sizes = np.stack(
+        [np.bincount(rows.labels[has], own[has], rows.n_clusters) for own in (rows.counts, *cells.T)]
+    )
+    with one_thread("blas"):
+
+        def sums(function: Any, *given: Any) -> Any:
+            return function(rows, *given)
+
+        coin = one_coin(sizes[0], evidence.together, evidence.seen, evidence.offsets, sums, evidence.groups)
+        all_counts, all_shares = expected_counts(rows, evidence)
+        strength = _strength(all_counts, coin, evidence.offsets)
+        found: list[Evidence | None] = []
+        for own, size in zip(cells.T, sizes[1:], strict=True):
+            if ((sizes[0] > 0) & (sizes[0] == size)).any():
+                found.append(None)
+                continue
+            here = own > 0
+            part = rows._replace(
+                codes=np.ascontiguousarray(rows.codes[here]), labels=rows.labels[here], counts=own[here]
+            )
+            counts, shares = expected_counts(part, evidence)
+            # Differences of sums may fall below zero by rounding.
+            left = np.maximum(all_counts - counts, 0.0), np.maximum(all_shares - shares, 0.0)
+            found.append(_maximised(evidence, *left, coin, strength))
+    return found
 
 
 def _strength(counts: np.ndarray, coin: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from consilience.core.tables import gather
-from consilience.evidence.partitions import Partitions
 from consilience.inference.counts import JointRows
-from consilience.inference.posterior import Evidence, gather_evidence
+from consilience.inference.posterior import Evidence, leave_out_each
 
 _FOLDS = 5
 _DRAWS = 999
-_MOST_DRAWN = 5_000  # of more rows the statistics, which are scaled by their number, are distributed alike
+_MOST_DRAWN = 1_000  # of more rows the statistics, which are scaled by their number, are distributed alike
+_LEAST_SPREAD = 0.1  # a sample without any of the few surprises has none, and nothing can be divided by it
 _SEED = 0x5EED
 _SMALLEST = np.finfo(float).tiny
 
@@ -66,23 +66,27 @@ def cluster_chances(evidence: Evidence, codes: np.ndarray) -> np.ndarray:
 
 
 class Sums(NamedTuple):
-    """Standardised surprise and chances, added up over rows; bases in the order of the table."""
+    """What new rows show, added up; bases in the order of the evidence."""
 
     n: float
     n_labels: np.ndarray  # per base
-    surprise: np.ndarray  # per base
-    together: float  # over rows, of the sum over their bases by the root of their number
-    chances: np.ndarray  # per cluster
+    values: np.ndarray  # standardised: surprise of each base, that of all together, chances of each cluster
 
     def plus(self, other: Sums) -> Sums:
         """Of the rows of both."""
-        return Sums(
-            self.n + other.n,
-            self.n_labels + other.n_labels,
-            self.surprise + other.surprise,
-            self.together + other.together,
-            self.chances + other.chances,
-        )
+        return Sums(self.n + other.n, self.n_labels + other.n_labels, self.values + other.values)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """How many summands each value has."""
+        m = self.n_labels.shape[-1]
+        whole = np.full((*self.values.shape[:-1], self.values.shape[-1] - m), float(self.n))
+        return np.maximum(np.concatenate([self.n_labels, whole], axis=-1), 1.0)
+
+    @property
+    def z(self) -> np.ndarray:
+        """The values in standard errors."""
+        return np.asarray(self.values / np.sqrt(self.numbers))
 
 
 class Tested(NamedTuple):
@@ -104,7 +108,7 @@ class Monitor:
     so it depends on no name and on no order.
     """
 
-    def __init__(self, partitions: Partitions, rows: JointRows, evidence: Evidence) -> None:
+    def __init__(self, rows: JointRows, evidence: Evidence) -> None:
         self._evidence = evidence
         seen = (rows.codes >= 0).any(axis=1) & (rows.labels >= 0)
         counts = np.where(seen, rows.counts, 0)
@@ -112,39 +116,40 @@ class Monitor:
         row = np.repeat(np.arange(len(counts)), counts)
         cells = np.bincount(row * _FOLDS + rng.permutation(len(row)) % _FOLDS, minlength=len(counts) * _FOLDS)
         cells = cells.reshape(-1, _FOLDS)
-        used = np.bincount(rows.labels[seen], minlength=rows.n_clusters) > 0
         codes = evidence.numbering.recode(rows.codes)
         parts, weights = [], []
-        for own in cells.T:
-            others = rows._replace(counts=rows.counts - own)
-            tables = gather_evidence(partitions, others)
-            if (tables.prior[used] == 0.0).any():  # a cluster is here alone: nothing else can judge it
-                tables = evidence
+        for own, others in zip(cells.T, leave_out_each(evidence, rows, cells), strict=True):
             here = own > 0
+            # None: a cluster is here alone, and nothing else can judge it.
+            tables = evidence if others is None else others
             parts.append(judge_labels(tables, np.ascontiguousarray(codes[here])))
             weights.append(own[here])
         surprise, chances = (np.concatenate(each) for each in zip(*parts, strict=True))
         w = np.concatenate(weights).astype(float)
-        self._weights, self.n_reference = w, float(w.sum())
-        known = ~np.isnan(surprise)
-        n_labels = np.maximum(w @ known, 1.0)
-        self._mean = w @ np.where(known, surprise, 0.0) / n_labels
-        apart = np.where(known, surprise - self._mean, 0.0)
-        self._spread = np.sqrt(w @ apart**2 / n_labels) + 1e-9
-        self.shares = w @ chances / self.n_reference
-        self._spread_shares = np.sqrt(w @ (chances - self.shares) ** 2 / self.n_reference) + 1e-9
+        self._instances, self.n_reference = np.repeat(np.arange(len(w)), w.astype(np.int64)), float(w.sum())
+        self._known_mean, self._known_spread = _moments(surprise, w)
+        together = self._together(surprise)
+        self._mean, self._spread = _moments(np.column_stack([together, chances]), w)
+        self.shares = self._mean[1:]
         self._reference = self._features(Judged(surprise, chances))
+        self._whole = self._split(self.n_reference, w @ self._reference)
+
+    def _apart(self, surprise: np.ndarray) -> np.ndarray:
+        return np.where(np.isnan(surprise), 0.0, (surprise - self._known_mean) / self._known_spread)
+
+    def _together(self, surprise: np.ndarray) -> np.ndarray:
+        known = (~np.isnan(surprise)).sum(axis=1)
+        return np.asarray(self._apart(surprise).sum(axis=1) / np.sqrt(np.maximum(known, 1)))
 
     def _features(self, judged: Judged) -> np.ndarray:
-        """Per row: which bases have a label, its standardised surprise, that of all, and the chances."""
-        known = ~np.isnan(judged.surprise)
-        apart = np.where(known, (judged.surprise - self._mean) / self._spread, 0.0)
-        together = apart.sum(axis=1) / np.sqrt(np.maximum(known.sum(axis=1), 1))
-        return np.hstack([known, apart, together[:, None], judged.chances])
+        """Per row: which bases have a label, and the values of `Sums`."""
+        surprise, chances = judged
+        whole = np.column_stack([self._together(surprise), chances])
+        return np.hstack([~np.isnan(surprise), self._apart(surprise), (whole - self._mean) / self._spread])
 
     def _split(self, n: float, sums: np.ndarray) -> Sums:
-        m = len(self._mean)
-        return Sums(n, sums[:m], sums[m : 2 * m], float(sums[2 * m]), sums[2 * m + 1 :])
+        m = len(self._known_mean)
+        return Sums(n, sums[..., :m], sums[..., m:])
 
     def sums(self, codes: np.ndarray) -> Sums:
         """Of new rows, as ``partitions.encode`` gives them; those without any label say nothing."""
@@ -152,39 +157,58 @@ class Monitor:
         judged = judge_labels(self._evidence, self._evidence.numbering.recode(codes))
         return self._split(len(codes), self._features(judged).sum(axis=0))
 
-    def _z(self, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
-        each = sums.surprise / np.sqrt(np.maximum(sums.n_labels, 1.0))
-        shares = (sums.chances / sums.n - self.shares) / self._spread_shares * np.sqrt(sums.n)
-        return np.append(each, sums.together / np.sqrt(sums.n)), shares
+    def _draw(self, rng: np.random.Generator, n: float, features: np.ndarray) -> Sums:
+        """Sums over so many merged instances, drawn with replacement, 999 times."""
+        n = int(min(n, _MOST_DRAWN))
+        rows = self._instances[rng.integers(0, len(self._instances), (_DRAWS, n))]
+        return self._split(n, gather(rows, np.zeros(n + 1, dtype=np.int64), features))
+
+    def _draw_merged(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Means (in standard errors) and spreads (about 1) that other samples of this size would have."""
+        values = self._reference[:, len(self._known_mean) :]
+        drawn = self._draw(rng, self.n_reference, np.hstack([self._reference, values**2]))
+        width = values.shape[1]
+        numbers = drawn.numbers[:, :width]
+        mean, square = drawn.values[:, :width] / numbers, drawn.values[:, width:] / numbers
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        # Fewer rows were drawn than merged: the spread of fewer is more off.
+        spread = 1.0 + (spread - 1.0) * np.sqrt(drawn.n / self.n_reference)
+        return mean * np.sqrt(numbers), np.maximum(spread, _LEAST_SPREAD)
 
     def test(self, sums: Sums) -> Tested:
         """The largest statistic of the new rows against that of as many merged ones, drawn 999 times.
 
         Meaning: the surprise of each base and of all together, each over its spread in the draws. Shares: the
-        mean chances of the clusters. Both are narrowed for what the reference, a sample too, may be off.
+        mean chances of the clusters. The merged rows are a sample, too, whose means and spreads are off, the
+        more so as surprises are few and large: so each draw is standardised by another one, of as many rows
+        as were merged.
         """
-        rng, n = np.random.default_rng((_SEED, 1)), int(min(sums.n, _MOST_DRAWN))
-        instances = np.repeat(np.arange(len(self._weights)), self._weights.astype(np.int64))
-        drawn = []
-        for _ in range(_DRAWS):
-            rows = instances[rng.integers(0, len(instances), n)]
-            drawn.append(self._z(self._split(n, self._reference[rows].sum(axis=0))))
-        each, shares = np.abs([d[0] for d in drawn]), np.abs([d[1] for d in drawn]).max(axis=1)
-        spread = each.mean(axis=0) + each.std(axis=0) + 1e-9
-        wider = np.sqrt(1.0 + sums.n / self.n_reference)
-        z, z_shares = (values / wider for values in self._z(sums))
-        surprising = np.abs(z) / spread
-        largest = (each / spread).max(axis=1)
-        given = np.empty(len(self._mean), dtype=np.intp)
-        given[self._evidence.numbering.bases] = np.arange(len(given))
+        rng, m = np.random.default_rng((_SEED, 1)), len(self._known_mean)
+        off = np.sqrt(sums.numbers / self._whole.numbers)
+        z, (z_merged, spread_merged) = self._draw(rng, sums.n, self._reference).z, self._draw_merged(rng)
+        drawn = np.abs((z - off * z_merged) / spread_merged)
+        spread = drawn.mean(axis=0) + drawn.std(axis=0) + 1e-9
+        z = sums.z / np.sqrt(1.0 + off**2)
+        meaning, shares = slice(0, m + 1), slice(m + 1, None)
+        found = np.abs(sums.z)
+        given = np.empty(m, dtype=np.intp)
+        given[self._evidence.numbering.bases] = np.arange(m)
         return Tested(
-            _p(largest, surprising.max()),
-            _p(shares, np.abs(z_shares).max()),
-            z[:-1][given],
-            int(surprising[:-1][given].argmax()),
-            z_shares,
-            sums.chances / sums.n,
+            _p((drawn / spread)[:, meaning].max(axis=1), (found / spread)[meaning].max()),
+            _p(drawn[:, shares].max(axis=1), found[shares].max()),
+            z[given],
+            int((found / spread)[given].argmax()),
+            z[shares],
+            self.shares + sums.values[shares] / sums.n * self._spread[1:],
         )
+
+
+def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and spread of columns, where they are known."""
+    known = ~np.isnan(values)
+    n = np.maximum(weights @ known, 1.0)
+    mean = weights @ np.where(known, values, 0.0) / n
+    return mean, np.sqrt(weights @ np.where(known, values - mean, 0.0) ** 2 / n) + 1e-9
 
 
 def _p(drawn: np.ndarray, found: float) -> float:

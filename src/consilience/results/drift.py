@@ -174,7 +174,7 @@ class Watch:
     def _count(self) -> None:
         fusion = self._fusion
         if self._monitor is None:
-            self._monitor = Monitor(fusion.opinions, fusion.rows, fusion.evidence)
+            self._monitor = Monitor(fusion.rows, fusion.evidence)
         for codes in self._waiting:
             if (codes >= 0).any():
                 new = self._monitor.sums(codes)
