@@ -219,3 +219,30 @@ def test_dask_collections_have_them_lazily():
     found = model.predict_proba(dd.from_pandas(frame, npartitions=3))
     assert list(found.columns) == [0, 1, 2]
     assert_allclose(found.compute(), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["PSE", "APMC"])
+def test_margins_of_views_follow_the_chances(method):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 4, 160)
+    views = {name: rng.normal(rng.normal(size=(4, 6))[y]) for name in "ab"}
+    _margins_follow(fuse_views(views, 4, method=method, random_state=0))
+
+
+def test_margins_of_labels_beside_views_follow_the_chances():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 4, 160)
+    labels = {name: np.where(rng.random(160) < 0.4, rng.integers(0, 4, 160), y) for name in "cd"}
+    _margins_follow(fuse(labels, 4, views={"a": rng.normal(rng.normal(size=(4, 6))[y])}, random_state=0))
+
+
+def _margins_follow(fusion):
+    chances, place = fusion.chances, np.arange(len(fusion.labels))
+    own = chances[place, fusion.labels]
+    assert_allclose(own, fusion.confidence)
+    chances[place, fusion.labels] = -1.0
+    behind = fusion.diagnostics.alternative
+    some = behind >= 0  # all neighbours of some are in their cluster
+    assert_array_equal(behind[some], chances.argmax(axis=1)[some])
+    assert_allclose(fusion.margin[some], (own / (own + chances.max(axis=1)))[some])
+    assert fusion.headline.n_likelier == (fusion.margin < 0.5).sum()

@@ -256,6 +256,7 @@ def test_agreement_by_chance_is_said_first_everywhere_and_nothing_advises_to_rep
 def test_a_number_that_was_given_is_called_repeatable_or_not_everywhere(fusion):
     said = fusion.headline.repeatability
     silent = fusion.by_views or fusion.headline.by_chance or fusion.cluster_count is not None
+    silent |= fusion.partitions.n_partitions < 6  # a half of them is one or two sources
     assert (said == "") == silent
     texts = (fusion.summary(), html.unescape(fusion._repr_html_()), _page_text(fusion))
     assert all(said in text for text in (*texts, " ".join(fusion.headline.sentences)))

@@ -37,6 +37,7 @@ _SAMPLE = 5_000
 _DEVIATIONS = 4.0
 _DOMINANCE = 3.0  # the best score over the next best that is not its neighbour's
 _GOOD = 0.95  # share of the highest modularity that is about as good
+_FEWEST_IN_HALVES = 6  # base clusterings from which on two halves of them say something of a given number
 _REPEATABLE, _CLOUD = 0.7, 0.55  # agreement of halves from which on, and below which at any number
 _MAX_LINKED = 3_000  # base clusters up to which all pairs of them are held for the tree
 _WEAK = 0.5  # a null level from which on chance explains so much that clusters may hide behind it
@@ -378,14 +379,15 @@ class Caution(NamedTuple):
 def caution(partitions: Partitions, n_clusters: int) -> Caution:
     """What `choose_n_clusters` would say of a number beside the number itself.
 
-    Nothing for one cluster, more than thirty, fewer than two base clusterings that say something, or very
-    many base clusters.
+    Nothing for one cluster, more than thirty, fewer than six base clusterings that say something (a half of
+    which is one or two of them, who say little about all), or very many base clusters.
 
     Cost: ten trees of at most 1000 rows; where two halves agree nowhere, also a spectrum and its null.
     """
     rows = _speaking(one_of_each(partitions.counting))
     k_max = min(_MOST_CLUSTERS, int(rows.offsets[-1]) - 2, int(rows.counts.sum()) - 1)
-    if len(rows.offsets) <= 2 or not 2 <= n_clusters <= k_max or rows.offsets[-1] > _MAX_TABLE:
+    few = len(rows.offsets) - 1 < _FEWEST_IN_HALVES
+    if few or not 2 <= n_clusters <= k_max or rows.offsets[-1] > _MAX_TABLE:
         return Caution()
     rng = random_source(0)
     with one_thread("blas"):
@@ -721,7 +723,7 @@ def _cloud_warning() -> Finding:
         "this may be one cloud of points that is cut here and there: two halves of the base clusterings "
         "agree on no number of clusters.",
         hint=(
-            "do not report clusters without other evidence; "
+            "do not report clusters without other evidence; in Python, "
             "choose_n_clusters(..., reference='unimodal') compares with one cloud."
         ),
     )

@@ -343,14 +343,12 @@ class Fusion:
         if told is None:
             return found
         m, mixed = self.partitions.n_partitions, self.mixed
-        (margin, behind), numbers = told.borders_, self._numbers
-        if isinstance(told, LabelsAndViews):
-            sure = told.confidence_from(found.confidence)
-            if told.labels_alone_:  # it has no places, only what sources say
-                margin, behind, numbers = found.margin, found.alternative, np.arange(self.n_numbers + 1)
-                numbers[-1] = -1
+        mixes = isinstance(told, LabelsAndViews)
+        sure = told.confidence_from(found.confidence) if mixes else told.confidence_
+        if mixes and told.labels_alone_:  # it has no places, only what sources say
+            margin, behind = found.margin, found.alternative
         else:
-            sure = told.confidence_
+            margin, behind = self._borders(sure)
         bases = replace(
             found.bases,
             agreement=np.concatenate([found.bases.agreement[:m], told.view_agreement_]),
@@ -368,7 +366,7 @@ class Fusion:
             missing_share=float(1.0 - observed.mean()),
             confidence=sure,
             margin=margin,
-            alternative=numbers[behind],
+            alternative=behind,
             bases=bases,
             warnings=sentences,
             reading_of_views=told.confidence_reading_,
@@ -454,11 +452,28 @@ class Fusion:
         told = self.view_diagnostics
         if told is None:
             return chances_of_rows(self.evidence, self.rows.codes, self.rows.labels, leave_out=True)
+        return self._chances_with(self.confidence)
+
+    def _chances_with(self, sure: np.ndarray) -> np.ndarray:
+        """The chances of every instance by views, or by labels and views, that of its own cluster given."""
+        told, rows = self.view_diagnostics, self.rows
+        assert told is not None
         if isinstance(told, LabelsAndViews):
-            rows = self.rows
             found = chances_of_rows(self.evidence, rows.codes, rows.labels, leave_out=True)
-            return with_own(found[rows.inverse], self.labels, self.confidence)
+            return with_own(found[rows.inverse], self.labels, sure)
         return self._renumbered(told.chances_)
+
+    def _borders(self, sure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Margin and next cluster of every instance by its chances, which they do not contradict."""
+        assert self.view_diagnostics is not None
+        margin, behind = self.view_diagnostics.borders_
+        known = np.flatnonzero((behind >= 0) & (self.labels >= 0) & (sure > 0.0))  # of others, as they are
+        others, margin, place = self._chances_with(sure)[known], margin.copy(), np.arange(len(known))
+        others[place, self.labels[known]] = 0.0
+        behind = self._numbers[behind]
+        behind[known] = others.argmax(axis=1)
+        margin[known] = sure[known] / (sure[known] + others.max(axis=1))
+        return margin, behind
 
     def _renumbered(self, chances: np.ndarray) -> np.ndarray:
         """Columns in the numbers of this result, where the method of views numbers clusters otherwise."""

@@ -35,7 +35,7 @@ def why_likelier(fusion: Fusion) -> str:
     if fusion.linked is not None:
         return "chances know of no links, and labels follow the links that were given"
     if fusion.by_views:
-        return "they lie nearest to their own cluster, and the confidence in the whole answer is low"
+        return "they lie nearest to their own cluster, but their evidence is divided"
     dependence = fusion.evidence.dependence
     if dependence > INDEPENDENT:
         return (
