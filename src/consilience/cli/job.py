@@ -267,7 +267,7 @@ def _tell_drift(found: Drift | None, quiet: bool, fail_below: float | None) -> N
     if found is None:
         return
     talk("\n".join(found.sentences), quiet and not found.found)
-    if fail_below is not None and found.p < fail_below:
+    if fail_below is not None and found.p <= fail_below:
         raise typer.Exit(DRIFTED)
 
 

@@ -191,7 +191,7 @@ FailOnDrift = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help="Leave with exit code 3 if a p-value of drift is below this; what was asked for is written "
+        help="Leave with exit code 3 if a p-value of drift is at most this; what was asked for is written "
         "nonetheless.",
         metavar="P",
         show_default=False,

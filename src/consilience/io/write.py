@@ -93,6 +93,8 @@ def write_table(
 
 
 def _array(values: Any) -> pa.Array:
+    if getattr(getattr(values, "dtype", None), "kind", "") == "T":  # ids; older versions of Arrow know it not
+        values = values.astype(object)
     return values if isinstance(values, pa.Array) else pa.array(values)
 
 

@@ -216,7 +216,6 @@ def _join(old: Partitions, new: Partitions) -> _Joined:
         backend=old.backend,
     )
     groups = None if old.groups is None else (*old.groups, *[None] * len(added))
-    groups = None if old.groups is None else (*old.groups, *[None] * len(added))
     new_rows = {row: i for i, row in enumerate(fresh)}
     of_newcomers = {
         key: np.array([new_rows[row] for row in rows.tolist() if row in new_rows], dtype=np.int64)
