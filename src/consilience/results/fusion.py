@@ -343,9 +343,11 @@ class Fusion:
         if told is None:
             return found
         m, mixed = self.partitions.n_partitions, self.mixed
-        mixes = isinstance(told, LabelsAndViews)
-        sure = told.confidence_from(found.confidence) if mixes else told.confidence_
-        if mixes and told.labels_alone_:  # it has no places, only what sources say
+        if isinstance(told, LabelsAndViews):
+            sure = told.confidence_from(found.confidence)
+        else:
+            sure = told.confidence_
+        if isinstance(told, LabelsAndViews) and told.labels_alone_:  # it has no places, only what sources say
             margin, behind = found.margin, found.alternative
         else:
             margin, behind = self._borders(sure)
