@@ -106,11 +106,10 @@ def consensus(
         raise InputError(f".obs has no column {absent!r}.", did_you_mean(str(absent), adata.obs.columns))
     require_names(adata, "the object")
     adata = adata.copy() if copy else adata
-    rng = random_source(random_state)
-    fusion = fuse(adata.obs[list(keys)], n_clusters, method=method, random_state=rng, **options)
+    fusion = fuse(adata.obs[list(keys)], n_clusters, method=method, random_state=random_state, **options)
     params = {"keys": list(keys), "n_clusters": n_clusters, "method": method, "n_neighbors": n_neighbors}
     params |= {"random_state": random_state, **options}
-    write([adata], fusion, key_added, params, n_neighbors, rng)
+    write([adata], fusion, key_added, params, n_neighbors, random_source(random_state))
     return adata if copy else None
 
 
@@ -183,11 +182,11 @@ def fuse_views(
     if copy:
         data = data.copy() if is_mudata else {name: adata.copy() for name, adata in data.items()}  # type: ignore
     views, sources = read_modalities(data, use_rep, layer, obs, options.get("kind"))
-    rng = random_source(random_state)
-    fusion = fuse_tables(views, n_clusters, method=method, random_state=rng, **options)
+    fusion = fuse_tables(views, n_clusters, method=method, random_state=random_state, **options)
     params = {"n_clusters": n_clusters, "method": method, "n_neighbors": n_neighbors, "sources": sources}
     params |= {"random_state": random_state, **options}
-    write([data] if is_mudata else list(data.values()), fusion, key_added, params, n_neighbors, rng)
+    touched = [data] if is_mudata else list(data.values())
+    write(touched, fusion, key_added, params, n_neighbors, random_source(random_state))
     return data if copy else None
 
 
