@@ -525,8 +525,9 @@ def chances(result: PSEResult, labels: np.ndarray, centers: np.ndarray, confiden
     k, some = len(centers), result.embedding.any(axis=1) & (labels >= 0)
     shares = np.bincount(labels[labels >= 0], minlength=k) / np.count_nonzero(labels >= 0)
     out = np.tile(shares, (len(labels), 1))
-    d = euclidean_distances(result.embedding[some], centers, squared=True)
-    out[some] = complete_chances(1.0 / np.maximum(d, 1e-12), labels[some], confidence[some], shares)
+    if some.any():
+        d = euclidean_distances(result.embedding[some], centers, squared=True)
+        out[some] = complete_chances(1.0 / np.maximum(d, 1e-12), labels[some], confidence[some], shares)
     return out
 
 
