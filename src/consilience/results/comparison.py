@@ -167,17 +167,10 @@ def compare(
     >>> all(row.stability > 0.9 for row in found.rows)
     True
     """
-    check_parameter(
-        "n_resamples", n_resamples, Interval(Integral, 0, None, closed="left"), "compare", hint="use 5"
-    )
-    ks: list[Any] = np.atleast_1d(np.asarray(n_clusters, dtype=object)).tolist()
-    for k in ks:
-        check_n_clusters(k, "compare")
-    for method in methods or ():
+    ks = asked_numbers(n_clusters, n_resamples, "compare")
+    for method in methods or ():  # a wrong name is an error before anything is fitted
         if method != "auto":
-            named_method(
-                method, 1, unobserved, 0, of="compare"
-            )  # a wrong name is an error before anything is fitted
+            named_method(method, 1, unobserved, 0, of="compare")
     partitions = Partitions.of(
         labels, negative=negative, index=index, unobserved="error" if unobserved == "error" else "keep"
     )
@@ -200,6 +193,16 @@ def compare(
             return _try(partitions, method, k, unobserved, n_resamples, seed, steps)
 
         return comparison_of(ks, chosen, attempt, count)
+
+
+def asked_numbers(n_clusters: Any, n_resamples: Any, of: str) -> list[Any]:
+    """The numbers of clusters that were asked for, "auto" among them; and a check of the other number."""
+    accepted = Interval(Integral, 0, None, closed="left")
+    check_parameter("n_resamples", n_resamples, accepted, of, hint="use 5")
+    ks: list[Any] = np.atleast_1d(np.asarray(n_clusters, dtype=object)).tolist()
+    for k in ks:
+        check_n_clusters(k, of)
+    return ks
 
 
 def comparison_of(

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from consilience._support.errors import InputError
-from consilience._support.sklearn import Interval, check_parameter
 from consilience._support.talk import Progress, watched
 from consilience.evidence.views import Views, check_views
 from consilience.multiview.neighbours import NeighbourDiagnostics, ViewNeighbours
-from consilience.results.comparison import Compared, Comparison, Steps, comparison_of, failed
+from consilience.results.comparison import Compared, Comparison, Steps, asked_numbers, comparison_of, failed
 from consilience.results.fusion import Fusion
-from consilience.results.labels import check_n_clusters
 from consilience.results.refitting import refitting_of
 from consilience.results.stability import adjusted_rand, draw_instances, overlap
 from consilience.results.views import check_method, fuse_views
@@ -85,12 +82,7 @@ def compare_views(
     >>> all(row.stability > 0.9 for row in found.rows)
     True
     """
-    check_parameter(
-        "n_resamples", n_resamples, Interval(Integral, 0, None, closed="left"), "compare_views", hint="use 5"
-    )
-    ks: list[Any] = np.atleast_1d(np.asarray(n_clusters, dtype=object)).tolist()
-    for k in ks:
-        check_n_clusters(k, "compare_views")
+    ks = asked_numbers(n_clusters, n_resamples, "compare_views")
     chosen = list(VIEW_CANDIDATES if methods is None else methods)
     for method in chosen:  # a wrong name is an error before anything is fitted
         check_method(method, "compare_views")
@@ -146,7 +138,7 @@ def _try(
     return Compared(name, fusion.n_clusters, agreement, stable, sure, seconds), fusion
 
 
-def _stability(fusion: Fusion, n_resamples: int, step: Any) -> float:
+def _stability(fusion: Fusion, n_resamples: int, step: Callable[[], None]) -> float:
     """Mean adjusted Rand index between an answer and those from parts of the instances."""
     rng, again, scores = np.random.RandomState(0), refitting_of(fusion), []
     every = range(len(again.sources))
