@@ -31,8 +31,8 @@ _RUNNING = 20  # whole numbers without gaps are row numbers if there are more th
 _WORDS = 4  # of values on average: free text
 _MOST_LEVELS = 256  # of a category
 _FEW_NUMBERS = 12  # different whole numbers, or fewer, may be codes
-_ID_NAME = re.compile(r"(^|[_. -])(id|uuid|guid|key|index|rownames?)([_. -]|$)|[a-z]ID$", re.IGNORECASE)
-_ID_NAME_CASED = re.compile(r"[a-z]ID$")
+_ID_NAME = re.compile(r"(^|[_. -])(id|uuid|guid|key|index|rownames?)([_. -]|$)", re.IGNORECASE)
+_ID_NAME_CASED = re.compile(r"[a-z]ID$")  # customerID, and not acid
 _POSTAL_NAME = re.compile(
     r"(^|[_. -])(zip([_. -]?codes?)?|plz|post(al)?([_. -]?codes?)?)([_. -]|$)", re.IGNORECASE
 )
@@ -589,8 +589,7 @@ def _read_numbers(
 
 
 def _is_id_name(name: str) -> bool:
-    found = _ID_NAME.search(name)
-    return found is not None and (found[2] is not None or _ID_NAME_CASED.search(name) is not None)
+    return any(pattern.search(name) is not None for pattern in (_ID_NAME, _ID_NAME_CASED))
 
 
 def _may_be_codes(seen: np.ndarray, low: float, high: float) -> bool:
