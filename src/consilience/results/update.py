@@ -73,7 +73,8 @@ class Update(Tabulated):
         sources = f" {counted(len(self.new_sources), 'source')} came in addition." if self.new_sources else ""
         said = [
             f"Updated: {counted(self.n_before, 'instance')} were there, {self.n_again} of them in the new "
-            f"table, {self.n_new} are new; {self.n_moved} of those that were there moved.{sources}",
+            f"table, {self.n_new} {'is' if self.n_new == 1 else 'are'} new; {self.n_moved} of those that "
+            f"were there moved.{sources}",
             "It is no new merge, which may find other clusters.",
         ]
         if self.merge_anew:
